@@ -8,11 +8,12 @@ use std::time::Duration;
 use alloy::primitives::{Address, U256};
 use alloy::signers::local::PrivateKeySigner;
 use anyhow::{bail, ensure, Context, Result};
-use muster_client::{abi, key, parse_amount};
+use muster_client::{abi, key, parse_amount, Place, Wallet};
 use serde::{Deserialize, Deserializer};
 
 use crate::apart;
 use crate::hub::Hub;
+use crate::terms::Terms;
 
 /// What an agent does, and for which nodes.
 #[derive(Clone, Debug, Deserialize)]
@@ -20,6 +21,9 @@ use crate::hub::Hub;
 pub struct Config {
     /// Where the journal, transactions and results in work are kept. Keys do not lie there.
     pub home: PathBuf,
+    /// The file of the seed, from which the salts of commitments follow: made at the first start, `seed` in `home` if left out. Without it
+    /// and without the journal nothing that is committed to can be revealed, so a copy belongs elsewhere.
+    pub seed: Option<PathBuf>,
     /// Nodes of the chain, the most trusted first.
     pub rpc: Vec<String>,
     /// Nodes of the chain over WebSocket, which tell the agent of blocks and events at once. Left out, each of `rpc` is asked under the same
@@ -89,6 +93,10 @@ pub struct Node {
     pub keystore: Option<PathBuf>,
     /// The file with that one's password, which nobody else may read.
     pub password_file: Option<PathBuf>,
+    /// Where its key is kept, if not here: `aws:KEY`, `gcp:VERSION`, or the URL of a signer such as Web3Signer, with #ADDRESS behind it if
+    /// that has several accounts.
+    #[serde(default, deserialize_with = "maybe_place")]
+    pub signer: Option<Place>,
     /// Whose node it is, if the key is a worker's that has not accepted the work yet: it does then. Without it the node is the one
     /// that the key is the operator of, or works for.
     pub operator: Option<Address>,
@@ -123,6 +131,9 @@ pub struct Node {
     /// Seconds after which a self-test that failed is made again, and a node without golden tasks is tried again.
     #[serde(default = "ten_minutes")]
     pub retest_after: u64,
+    /// What it takes work for.
+    #[serde(default)]
+    pub terms: Terms,
     /// What runs the tasks.
     #[serde(default)]
     pub executor: Executor,
@@ -188,6 +199,11 @@ fn maybe_amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<U256>, D::E
     parse_amount(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
+fn maybe_place<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Place>, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map(Some).map_err(serde::de::Error::custom)
+}
+
 /// Goes before `listen`: in a container nobody outside reaches what listens on 127.0.0.1.
 const LISTEN: &str = "MUSTER_AGENT_LISTEN";
 
@@ -218,7 +234,17 @@ impl Config {
                 node.name
             );
             ensure!(names.insert(&node.name), "two nodes are called {:?}", node.name);
-            ensure!(node.key_env.is_some() != node.keystore.is_some(), "node {}: either `key_env` or `keystore`", node.name);
+            let keys = [node.key_env.is_some(), node.keystore.is_some(), node.signer.is_some()];
+            ensure!(
+                keys.iter().filter(|key| **key).count() == 1,
+                "node {}: one of `key_env`, `keystore` and `signer`",
+                node.name
+            );
+            ensure!(
+                !matches!(node.signer, Some(Place::Ledger(_))),
+                "node {}: a Ledger asks a person for every transaction, and an agent sends them day and night",
+                node.name
+            );
             ensure!(
                 node.keystore.is_some() == node.password_file.is_some(),
                 "node {}: `keystore` needs `password_file`",
@@ -288,6 +314,11 @@ impl Config {
         Duration::from_secs(self.look_every)
     }
 
+    /// Where the seed is.
+    pub fn seed(&self) -> PathBuf {
+        self.seed.clone().unwrap_or_else(|| self.home.join("seed"))
+    }
+
     /// A command's directory for one node's files.
     pub fn work(&self, node: &Node) -> PathBuf {
         self.home.join("work").join(&node.name)
@@ -295,8 +326,16 @@ impl Config {
 }
 
 impl Node {
-    /// Its key.
-    pub fn signer(&self) -> Result<PrivateKeySigner> {
+    /// Who signs for it, on a chain.
+    pub async fn wallet(&self, chain: u64) -> Result<Wallet> {
+        match &self.signer {
+            Some(place) => Ok(place.open(chain).await?),
+            None => Ok(self.key()?.into()),
+        }
+    }
+
+    /// Its key, where that is here.
+    pub fn key(&self) -> Result<PrivateKeySigner> {
         if let (Some(file), Some(password)) = (&self.keystore, &self.password_file) {
             return Ok(key::from_keystore(file, &key::password_from(password)?)?);
         }
@@ -367,7 +406,7 @@ mod tests {
         let settings = text.lines().map(|line| match line.strip_prefix("# ") {
             Some(setting)
                 if setting.contains(" = ")
-                    && !["operator", "shares", "container"].iter().any(|other| setting.starts_with(other)) =>
+                    && !["operator", "shares", "container", "signer"].iter().any(|other| setting.starts_with(other)) =>
             {
                 setting
             }
@@ -395,6 +434,9 @@ mod tests {
             ("key_env = \"KEY\"", ""),
             ("key_env = \"KEY\"", "key_env = \"KEY\"\nkeystore = \"/k\""),
             ("key_env = \"KEY\"", "keystore = \"/k\""),
+            ("key_env = \"KEY\"", "key_env = \"KEY\"\nsigner = \"aws:1\""),
+            ("key_env = \"KEY\"", "signer = \"ledger\""),
+            ("key_env = \"KEY\"", "signer = \"elsewhere\""),
             ("[\"true\"]", "[]"),
             ("name = \"gpu0\"", "name = \"gpu 0\""),
             ("name = \"gpu0\"", "name = \"gpu0\"\ngpu_name = \"RTX\""),

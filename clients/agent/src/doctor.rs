@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use alloy::primitives::U256;
 use anyhow::{bail, Result};
-use muster_client::{digest_of, private_directory, show_amount, Endpoints, Error, IMuster, Lock, Muster, Settings, Trouble};
+use muster_client::{
+    digest_of, parameter, private_directory, show_amount, Endpoints, Error, IMuster, Lock, Muster, Seed, Settings, Trouble,
+};
 use serde_json::json;
 
 use crate::config::{self, Config};
@@ -63,6 +65,18 @@ pub async fn run(path: &Path) -> Result<()> {
         ),
         Err(error) => found.bad(&format!("journal: {error:#}"), "make it readable for the user that the agent runs as"),
     }
+    let seed = config.seed();
+    match Seed::read(&seed) {
+        Ok(Some(own)) => note(&format!(
+            "seed: {}, of fingerprint {}: keep a copy elsewhere, or what is committed to is lost with this disk",
+            seed.display(),
+            own.fingerprint()
+        )),
+        Ok(None) => note(&format!("seed: the agent makes {} at its first start: copy it elsewhere then", seed.display())),
+        Err(error) => {
+            found.bad(&format!("seed: {error}"), "bring its copy back, with mode 600, for the user that the agent runs as")
+        }
+    }
     match disk::free(&config) {
         Ok(free) if free >= config.least_free => good(&format!("disk: {} MiB free", free >> 20)),
         Ok(free) => found.bad(
@@ -85,6 +99,7 @@ pub async fn run(path: &Path) -> Result<()> {
         println!("node {}", node.name);
         if let Some(muster) = &muster {
             key(&config, node, muster, &mut found).await;
+            terms(node, muster, &mut found).await;
         }
         machine(&config, node, muster.as_ref(), &mut found).await;
     }
@@ -173,9 +188,16 @@ async fn chain(config: &Config, found: &mut Findings) -> Option<Muster> {
 }
 
 async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut Findings) {
-    let signer = match node.signer() {
+    let chain = muster.endpoints().chain().await.map_err(anyhow::Error::from);
+    let signer = match chain {
+        Ok(chain) => node.wallet(chain).await,
+        Err(error) => Err(error),
+    };
+    let signer = match signer {
         Ok(signer) => signer,
-        Err(error) => return found.bad(&format!("key: {error:#}"), "set the variable, or check the file and its password"),
+        Err(error) => {
+            return found.bad(&format!("key: {error:#}"), "set the variable, or check the file and its password, or the signer")
+        }
     };
     good(&format!("key: {}", signer.address()));
     let operator = node.operator.unwrap_or(signer.address());
@@ -316,9 +338,37 @@ fn models(config: &Config, node: &config::Node, found: &mut Findings) {
     }
 }
 
+/// What of an operator's terms the contract cannot keep.
+async fn terms(node: &config::Node, muster: &Muster, found: &mut Findings) {
+    if node.terms.is_empty() {
+        return;
+    }
+    let least = match muster.parameter(parameter::MIN_PRICE).await {
+        Ok(least) => least,
+        Err(error) => return found.bad(&format!("terms: {error}"), "check the nodes of `rpc`"),
+    };
+    let asked = (0..3).map(|kind| node.terms.least(kind)).max().unwrap_or_default();
+    if node.terms.policies.is_none() && asked <= least {
+        return good(&format!("terms: every task of a single node pays them, {} a second at least", show_amount(least)));
+    }
+    note(&format!(
+        "terms: the contract asks no node what it takes, and lets tasks pay from {} a second on. The agent pauses the node while one \
+         waits that it would not take. Draws that are due are made before any pause, so the first such task may be the node's",
+        show_amount(least)
+    ));
+}
+
 /// Whether the node is registered as what it is.
 async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, found: &mut Findings) {
-    let Some(operator) = node.operator.or_else(|| node.signer().ok().map(|signer| signer.address())) else { return };
+    let own = async {
+        let chain = muster.endpoints().chain().await.ok()?;
+        Some(node.wallet(chain).await.ok()?.address())
+    };
+    let operator = match node.operator {
+        Some(operator) => Some(operator),
+        None => own.await,
+    };
+    let Some(operator) = operator else { return };
     let Ok(number) = muster.read(IMuster::nodeOfCall { who: operator }).await else { return };
     if number == 0 {
         if node.stake.is_none() {

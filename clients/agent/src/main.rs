@@ -22,6 +22,7 @@ mod pauses;
 mod reader;
 mod setup;
 mod shared;
+mod terms;
 mod work;
 
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use muster_client::{Error, Lock};
+use muster_client::{observe, Error, Lock};
 
 use config::Config;
 use node::{End, Node};
@@ -48,6 +49,12 @@ struct Cli {
     /// The configuration
     #[arg(long, env = "MUSTER_AGENT_CONFIG", default_value = "/etc/muster-agent.toml", global = true)]
     config: PathBuf,
+    /// Which lines the log has, on standard error: a level, or levels by module
+    #[arg(long, env = "MUSTER_LOG", value_name = "FILTER", default_value = "info", global = true)]
+    log: String,
+    /// The log as JSON, an object a line
+    #[arg(long, env = "MUSTER_LOG_JSON", global = true)]
+    log_json: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -70,6 +77,10 @@ enum Command {
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Err(error) = observe::log(cli.log_json, &cli.log) {
+        eprintln!("muster-agent: {error}");
+        return ExitCode::FAILURE;
+    }
     let done = match cli.command {
         Command::Run => run(&cli.config).await,
         Command::Doctor => doctor::run(&cli.config).await,
@@ -79,7 +90,7 @@ async fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say!("{error:#}");
+            tracing::error!("{error:#}");
             ExitCode::FAILURE
         }
     }
@@ -120,7 +131,7 @@ async fn run(path: &std::path::Path) -> Result<()> {
         let shared = shared.clone();
         serving.spawn(async move {
             if let Err(error) = metrics::serve(shared, listener).await {
-                say!("{error:#}");
+                tracing::error!("{error:#}");
                 std::process::exit(1);
             }
         });

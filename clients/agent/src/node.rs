@@ -22,6 +22,7 @@ use crate::metrics::OfNode;
 use crate::pauses::{Watchdog, DISK, DRAIN, FAILURES, GPU, JUDGED, SELF_TEST};
 use crate::setup::{self, Examined, Ready};
 use crate::shared::Shared;
+use crate::terms::Heed;
 use crate::work::{self, Failure, Work, Worked};
 use crate::{die, models, say};
 
@@ -35,6 +36,8 @@ const SEARCH: Duration = Duration::from_secs(30);
 const SHORTEST: Duration = Duration::from_millis(50);
 /// How often transactions are looked after that were sent before, and the balance is weighed while nothing changes.
 const AFTER: Duration = Duration::from_secs(3);
+/// After so long without the chain a node does not count as ready.
+const BLIND: Duration = Duration::from_mins(1);
 /// The longest rest after looks that failed.
 const REST: Duration = Duration::from_mins(1);
 
@@ -89,6 +92,8 @@ pub struct Node {
     awaits: Option<u64>,
     /// The models that it held when it was last looked at.
     held: Vec<u64>,
+    /// Whether a task waits that it would not take.
+    heed: Heed,
 }
 
 /// Whether a task's time is over, and no answer to it counts any more.
@@ -105,6 +110,9 @@ impl Node {
         }
         let bell = Arc::new(Notify::new());
         shared.watch(answers.number, &bell);
+        if !ready.settings.terms.is_empty() {
+            shared.watch_created(&bell);
+        }
         let golden = ready.settings.golden().is_some();
         Ok(Self {
             shared,
@@ -132,6 +140,7 @@ impl Node {
             poked: None,
             awaits: None,
             held: Vec::new(),
+            heed: Heed::default(),
         })
     }
 
@@ -156,7 +165,7 @@ impl Node {
                 self.draining = true;
                 say!("{}: ending: what runs is finished, what is open revealed", self.name());
                 if let Err(error) = self.answers().shared.journal.pause(self.number(), DRAIN) {
-                    say!("{}: {error:#}", self.name());
+                    tracing::error!("{}: {error:#}", self.name());
                 }
             }
             let pause = match self.step().await {
@@ -169,8 +178,9 @@ impl Node {
                     self.drive.rest().map_or(every, |due| due.clamp(SHORTEST, every))
                 }
                 Err(error) => {
+                    self.is_blind(&error);
                     if passes(&error) {
-                        say!("{}: {error:#}", self.name());
+                        tracing::warn!("{}: {error:#}", self.name());
                     } else {
                         self.shared.alert(self.name(), "error", &format!("{error:#}"));
                     }
@@ -188,6 +198,14 @@ impl Node {
                 () = endpoints.reach(awaits.unwrap_or_default()), if awaits.is_some() => {}
                 _ = draining.changed(), if !self.draining => {}
             }
+        }
+    }
+
+    /// A node that the contract refuses, as where its programs have expired, or that has not seen the chain for a while, can take no task.
+    fn is_blind(&self, error: &anyhow::Error) {
+        let metrics = OfNode(&self.shared.metrics, self.name());
+        if !passes(error) || metrics.last_looked().is_none_or(|ago| ago > BLIND) {
+            metrics.set("ready", 0.0);
         }
     }
 
@@ -251,6 +269,7 @@ impl Node {
             self.answers().weigh(&head, &jobs).await?;
             self.weighed = Some((Instant::now(), open));
         }
+        self.heed.look(&self.ready.answers, &self.ready.settings.terms, &view).await?;
         self.answers().pause_or_resume(view.status, self.tested).await?;
         if let Some(task) = running.as_ref().filter(|task| late(task, &head) && jobs.iter().all(|job| job.task != task.id)) {
             wanted = wanted.or(Some(What::Expire(number, task.id)));
@@ -628,7 +647,7 @@ impl Node {
                 self.downloading = Some(tokio::spawn(async move {
                     let within = Duration::from_secs(settings.download_within);
                     if let Err(error) = models::download(&shared, &settings, number, model, within).await {
-                        say!("{}: {error:#}", settings.name);
+                        tracing::warn!("{}: {error:#}", settings.name);
                         // It was a wish; a task that needs it tries again.
                         let _ = shared.journal.forget_download(number, model);
                     }

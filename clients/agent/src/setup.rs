@@ -29,9 +29,13 @@ pub struct Ready {
 
 /// The key's account, and whose node it answers for.
 pub async fn account(shared: &Shared, node: &config::Node) -> Result<(Account, Secrets, Address)> {
-    let signer = node.signer()?;
-    let operator = node.operator.unwrap_or(signer.address());
-    let secrets = Secrets::new(&signer, shared.chain_id, shared.config.muster);
+    let (chain, contract) = (shared.chain_id, shared.config.muster);
+    let wallet = node.wallet(chain).await?;
+    let operator = node.operator.unwrap_or(wallet.address());
+    let mut secrets = Secrets::new(&shared.seed, wallet.address(), chain, contract);
+    if node.signer.is_none() {
+        secrets = secrets.and_of(&node.key()?, chain, contract);
+    }
     let sending = Sending {
         fee_ceiling: shared.config.max_gas_price.map(|price| price.saturating_to()),
         patience: Duration::from_secs(30),
@@ -39,7 +43,7 @@ pub async fn account(shared: &Shared, node: &config::Node) -> Result<(Account, S
     };
     let muster = shared.chain.muster.clone();
     let place = shared.config.home.join("transactions");
-    let sender = Sender::open(muster.endpoints().clone(), signer, &place, sending).await?;
+    let sender = Sender::open(muster.endpoints().clone(), wallet, &place, sending).await?;
     Ok((Account::new(muster, sender), secrets, operator))
 }
 
@@ -61,7 +65,7 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
     if operator != account.address() {
         match employ(shared, settings, &account, number).await {
             // What it has committed to it reveals all the same.
-            Err(error) if owed == Some(number) => say!("{}: {error:#}", settings.name),
+            Err(error) if owed == Some(number) => tracing::warn!("{}: {error:#}", settings.name),
             employed => employed?,
         }
     }

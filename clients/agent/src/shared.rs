@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use muster_client::{Bounds, Endpoints, Event, IMuster, Muster, Settings, Stores};
+use muster_client::{Bounds, Endpoints, Event, IMuster, Muster, Seed, Settings, Stores};
 use serde_json::json;
 use tokio::sync::{watch, Notify};
 
@@ -15,10 +15,10 @@ use crate::executor::{Card, Executor};
 use crate::journal::Journal;
 use crate::metrics::Metrics;
 
-/// Prints a line to the log, with the time in front of it.
+/// Says what goes on, in the log.
 #[macro_export]
 macro_rules! say {
-    ($($part:tt)*) => { eprintln!("{} muster-agent: {}", $crate::clock::today(), format_args!($($part)*)) };
+    ($($part:tt)*) => { tracing::info!($($part)*) };
 }
 
 /// The same alert is not posted again so soon.
@@ -36,6 +36,8 @@ pub struct Shared {
     pub chain: Chain,
     pub chain_id: u64,
     pub journal: Journal,
+    /// What the salts follow from.
+    pub seed: Seed,
     pub inputs: Stores,
     pub results: Stores,
     pub metrics: Metrics,
@@ -45,6 +47,8 @@ pub struct Shared {
     watched: Mutex<HashMap<u32, Watched>>,
     /// Whether the agent is to end.
     pub draining: watch::Receiver<bool>,
+    /// Who is to be woken when a task is created.
+    choosy: Mutex<Vec<Arc<Notify>>>,
     alerted: Mutex<HashMap<String, Instant>>,
     /// What tasks were created with, as events have told.
     specs: Mutex<BTreeMap<u64, IMuster::TaskSpec>>,
@@ -62,6 +66,7 @@ impl Shared {
         muster.endpoints().listen(config.ws.as_deref(), config.muster)?;
         let genesis = muster.endpoints().genesis().await?;
         let journal = Journal::open(&config.home, chain_id, config.muster, genesis)?;
+        let seed = seed(&config, &journal)?;
         let (inputs, results) = stores(&config)?;
         let chain = Chain { muster, from_block: config.from_block };
         let (watched, alerted, specs) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -72,12 +77,14 @@ impl Shared {
             chain,
             chain_id,
             journal,
+            seed,
             inputs,
             results,
             metrics,
             names,
             watched,
             draining,
+            choosy: Mutex::default(),
             alerted,
             specs,
             cards,
@@ -96,6 +103,7 @@ impl Shared {
     /// Remembers what a task is created with.
     pub fn remember(&self, event: &Event) {
         let Event::TaskCreated(created) = event else { return };
+        self.choosy.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|bell| bell.notify_one());
         let mut specs = self.specs.lock().unwrap_or_else(PoisonError::into_inner);
         specs.insert(created.id, created.spec.clone());
         while specs.len() > SPECS {
@@ -125,6 +133,11 @@ impl Shared {
         watched.entry(node).or_insert_with(|| (bell.clone(), BTreeSet::new()));
     }
 
+    /// Has a node woken by every task that is created, too: one that does not take all.
+    pub fn watch_created(&self, bell: &Arc<Notify>) {
+        self.choosy.lock().unwrap_or_else(PoisonError::into_inner).push(bell.clone());
+    }
+
     /// Has a node woken by what happens to these tasks, too.
     pub fn watch_tasks(&self, node: u32, tasks: BTreeSet<u64>) {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,7 +163,7 @@ impl Shared {
 
     /// Says what cannot wait: in the log, and to the webhook.
     pub fn alert(self: &Arc<Self>, node: &str, what: &str, text: &str) {
-        say!("{node}: {text}");
+        tracing::warn!(node, alert = what, "{node}: {text}");
         {
             let mut alerted = self.alerted.lock().unwrap_or_else(PoisonError::into_inner);
             let key = format!("{node} {what}");
@@ -166,12 +179,33 @@ impl Shared {
             for rest in [1, 5, 30] {
                 match muster_client::post_json(&url, &body).await {
                     Ok(()) => return,
-                    Err(error) => say!("the webhook: {error}"),
+                    Err(error) => tracing::warn!("the webhook: {error}"),
                 }
                 tokio::time::sleep(Duration::from_secs(rest)).await;
             }
         });
     }
+}
+
+/// The seed, which is made at the first start. Another than the journal knows is said: what was committed to under that is revealed by the
+/// journal alone.
+fn seed(config: &Config, journal: &Journal) -> Result<Seed> {
+    const FACT: &str = "seed";
+    let path = config.seed();
+    let seed = match Seed::read(&path)? {
+        Some(seed) => seed,
+        None => {
+            let seed = Seed::create(&path)?;
+            tracing::warn!("a new seed is in {} ({}): keep a copy elsewhere", path.display(), seed.fingerprint());
+            seed
+        }
+    };
+    let (known, own) = (journal.fact(FACT)?, seed.fingerprint());
+    if let Some(known) = known.filter(|known| *known != own) {
+        tracing::warn!("the seed is {own}, and was {known}: keep this machine's journal until nothing is open");
+    }
+    journal.set_fact(FACT, &own)?;
+    Ok(seed)
 }
 
 /// Where inputs are, and where results go.

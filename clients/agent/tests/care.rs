@@ -425,8 +425,7 @@ async fn who_cannot_listen_says_so_before_anything_is_paid() {
     // Of the agent itself it is no fault, and every line of it says when it was.
     let doctor = agent.command(&["doctor"]).output().unwrap();
     assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
-    let timed =
-        |line: &str| line.split_once("Z muster-agent: ").is_some_and(|(time, _)| time.len() == 19 && time.starts_with("20"));
+    let timed = |line: &str| line.split_once("Z ").is_some_and(|(time, _)| time.len() == 26 && time.starts_with("20"));
     assert!(agent.log().lines().all(timed), "{}", agent.log());
 }
 
@@ -715,4 +714,60 @@ async fn what_it_is_too_late_for_it_ends_itself() {
     assert!(agent.log().matches("the self-test passed").count() < 5, "it does not try again and again: {}", agent.log());
     let id = site.task(&application, gpt(0), "in time", 70_000).await;
     site.event("an answer", |event| if let Event::TaskSucceeded(e) = event { (e.id == id).then_some(()) } else { None }).await;
+}
+
+#[tokio::test]
+async fn it_is_paused_while_a_task_waits_that_pays_too_little() {
+    let mut site = Site::new(&[]).await;
+    let mut agent = site.agent("gpu0").await;
+    // 60 seconds are estimated for a text.
+    agent.node_more = "terms = { least = { gpt = \"1000\" }, policies = [\"single\"], calm = 1 }".into();
+    agent.configure(&site);
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let application = site.account(10_000_000).await;
+    let doctor = agent.command(&["doctor"]).output().unwrap();
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("terms: the contract asks no node what it takes"), "{said}");
+    // While it runs one that pays enough, one comes that does not, and would be its next.
+    agent.behave("slow 8");
+    let enough = site.task(&application, gpt(0), "enough", 60_000).await;
+    site.until("it runs", async || (agent.runs() == 1).then_some(())).await;
+    let cheap = site.task(&application, gpt(0), "cheap", 59_000).await;
+    let queued = async || {
+        application.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await.unwrap();
+        let events = site.events().await;
+        events
+            .into_iter()
+            .find_map(|event| if let Event::TaskQueued(e) = event { (e.id == cheap).then_some(e.ticket) } else { None })
+    };
+    let ticket = site.until("it is queued", queued).await;
+    succeeds(&site, enough).await;
+    until_status(&site, &agent, 5).await;
+    assert!(agent.log().contains(&format!("task {cheap} brings")), "{}", agent.log());
+    let paused = inputs_by(&site, agent.key).await.into_iter().find_map(|input| muster_client::pause::reasons(&input));
+    assert_eq!(paused.unwrap(), ["price"]);
+    // Its creator takes it back.
+    application.call(IMuster::cancelCall { id: cheap, ticket }, U256::ZERO).await.unwrap();
+    until_status(&site, &agent, 1).await;
+    assert_eq!(agent.runs(), 1, "{}", agent.log());
+}
+
+#[tokio::test]
+async fn it_is_not_ready_when_the_programs_have_expired() {
+    let mut site = Site::new(&[]).await;
+    if !site.world.travels("it_is_not_ready_when_the_programs_have_expired") {
+        return;
+    }
+    let at = free();
+    let mut agent = site.agent("gpu0").await;
+    agent.more = format!("listen = \"{at}\"");
+    agent.configure(&site);
+    let _running = agent.start(None);
+    let ready = || metric(at, "muster_agent_ready{node=\"gpu0\"}");
+    site.until("it is ready", async || (ready() == Some(1.0)).then_some(())).await;
+    site.world.travel(366 * 86_400);
+    site.until("it is not ready", async || (ready() == Some(0.0)).then_some(())).await;
+    assert_eq!(get(at, "/ready").unwrap().0, 503);
+    assert!(agent.log().contains("ProgramFailed"), "{}", agent.log());
 }

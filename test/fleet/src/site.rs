@@ -251,9 +251,11 @@ impl Agent {
         let store = site.place.path().join("store");
         let stores = self.stores.clone().unwrap_or_else(|| format!("get = [{store:?}]\nput = [{store:?}]"));
         let text = format!(
-            "home = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\n{pace}\nfrom_block = {}\n{}\n[store]\n{stores}\n\
+            "home = {:?}\nseed = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\n{pace}\nfrom_block = {}\n{}\n[store]\n{stores}\n\
              [[node]]\nname = {:?}\nkey_env = \"GPU_KEY\"\ngpu_name = {GPU:?}\nvram = {VRAM}\nstake = \"{}\"\n{}\n[node.executor]\n{}\n",
             self.home.join("state"),
+            // Where no lost disk takes it along: as its copy is.
+            self.home.join("seed"),
             self.url,
             site.muster.address(),
             site.start,

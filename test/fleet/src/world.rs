@@ -102,6 +102,7 @@ impl World {
             programs,
             rustc: manifest.rustc,
             file: None,
+            safe: None,
             say: |_| {},
         };
         let deployment = deploy::on(&chain, &boss, &config).await.expect("it deploys");

@@ -1,0 +1,167 @@
+//! What an operator takes work for: the least that a second has to bring, and the policies. The contract asks no node what it would
+//! take, so a node is paused while a task waits that it would not: before its present task ends, if that would be its next. A draw that
+//! is due is made before any call that changes its candidates, a pause too: the first such task may come all the same.
+
+use std::time::{Duration, Instant};
+
+use alloy::primitives::U256;
+use anyhow::Result;
+use muster_client::{parse_amount, pause, show_amount, IMuster};
+use serde::{Deserialize, Deserializer};
+
+use crate::answers::Answers;
+
+/// What a node takes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// The least that an estimated second has to bring the node, by the kind of task.
+    #[serde(default)]
+    pub least: Least,
+    /// The policies that it works under; all, if left out.
+    pub policies: Option<Vec<Policy>>,
+    /// Seconds without a task that it would not take, after which a node is resumed that was paused for one.
+    #[serde(default = "minute")]
+    pub calm: u64,
+}
+
+/// Amounts for an estimated second.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Least {
+    #[serde(default, deserialize_with = "amount")]
+    images: U256,
+    #[serde(default, deserialize_with = "amount")]
+    gpt: U256,
+    #[serde(default, deserialize_with = "amount")]
+    fine_tuning: U256,
+}
+
+/// Redundancy policies by their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    Single,
+    Sampled,
+    Replicated,
+    Rated,
+}
+
+fn minute() -> u64 {
+    60
+}
+
+fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<U256, D::Error> {
+    parse_amount(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+}
+
+/// Members of a group, among whom a fee is shared, where the task itself does not tell how many it will have.
+const MEMBERS: u64 = 3;
+
+/// What an estimated second of a task brings a node that answers right, in wei: its share, where there are several, as if all were as quick.
+fn second_of(task: &IMuster::TaskView) -> U256 {
+    let fee = U256::from(task.fee);
+    let part = match task.redundancy {
+        0 => fee,
+        // What is left when it is not checked; being checked pays no less, as long as the reserve lasts.
+        1 => fee * U256::from(10_000) / U256::from(10_000 + 2 * u64::from(task.sampleBps)),
+        _ => fee / U256::from(MEMBERS),
+    };
+    part / U256::from(task.estimate.max(1))
+}
+
+impl Terms {
+    /// The least for a second of a kind.
+    pub fn least(&self, kind: u8) -> U256 {
+        let Least { images, gpt, fine_tuning } = self.least;
+        [images, gpt, fine_tuning].get(usize::from(kind)).copied().unwrap_or_default()
+    }
+
+    /// Whether every task is taken.
+    pub fn is_empty(&self) -> bool {
+        self.policies.is_none() && (0..3).all(|kind| self.least(kind).is_zero())
+    }
+
+    /// Why a task is not taken, if it is not.
+    fn refuse(&self, task: &IMuster::TaskView) -> Option<String> {
+        let policy = [Policy::Single, Policy::Sampled, Policy::Replicated, Policy::Rated].get(usize::from(task.redundancy))?;
+        if self.policies.as_ref().is_some_and(|taken| !taken.contains(policy)) {
+            return Some(format!("task {} is {policy:?}, which `terms` leaves out", task.id).to_lowercase());
+        }
+        let (brings, least) = (second_of(task), self.least(task.kind));
+        (brings < least).then(|| {
+            format!("task {} brings {} a second, and `terms` asks for {}", task.id, show_amount(brings), show_amount(least))
+        })
+    }
+}
+
+/// What a node does about its terms.
+#[derive(Default)]
+pub struct Heed {
+    /// When a task was last seen that it would not take.
+    seen: Option<Instant>,
+}
+
+/// So many of the tasks that wait for a draw are looked at.
+const PAGE: u32 = 64;
+
+impl Heed {
+    /// Pauses the node while a task could reach it that it would not take: one that waits for its draw or for validators, or that it would
+    /// be given from the queue.
+    pub async fn look(&mut self, answers: &Answers, terms: &Terms, view: &IMuster::NodeView) -> Result<()> {
+        if terms.is_empty() || !matches!(view.status, 1 | 2 | 3 | 5) {
+            return Ok(());
+        }
+        let muster = &answers.shared.chain.muster;
+        let (pending, calls, best) = tokio::join!(
+            muster.read(IMuster::pendingTasksCall { from: 0, count: PAGE }),
+            muster.read(IMuster::callsCall { from: 0, count: PAGE }),
+            muster.read(IMuster::bestQueuedCall { number: view.node }),
+        );
+        let tasks = pending?.into_iter().chain(calls?).chain([best?]);
+        let could =
+            |task: &IMuster::TaskView| task.id > 0 && if task.gpu == 0 { task.vram <= view.vram } else { task.gpu == view.gpu };
+        match tasks.filter(could).find_map(|task| terms.refuse(&task)) {
+            Some(why) => {
+                self.seen = Some(Instant::now());
+                answers.begin(pause::PRICE, &why)
+            }
+            None if self.seen.is_none_or(|seen| seen.elapsed() >= Duration::from_secs(terms.calm)) => answers.end(pause::PRICE),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(text: &str) -> Terms {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_task_is_taken_for_what_its_node_gets() {
+        let task = |redundancy, fee| IMuster::TaskView {
+            id: 1,
+            kind: 1,
+            fee,
+            estimate: 60,
+            redundancy,
+            sampleBps: 1_000,
+            ..Default::default()
+        };
+        let asks = terms("least = { gpt = \"100\" }");
+        for (redundancy, least) in [(0, 6_000), (1, 7_200), (2, 18_000), (3, 18_000)] {
+            assert_eq!(asks.refuse(&task(redundancy, least)), None, "{redundancy}");
+            assert!(asks.refuse(&task(redundancy, least - 1)).is_some(), "{redundancy}");
+        }
+        assert_eq!(asks.refuse(&IMuster::TaskView { kind: 0, ..task(0, 1) }), None, "another kind");
+        let some = terms("policies = [\"single\", \"sampled\"]");
+        assert!(some.refuse(&task(0, 0)).is_none() && some.refuse(&task(2, 1 << 60)).is_some());
+        assert!(!some.is_empty() && !asks.is_empty() && terms("").is_empty());
+        for wrong in ["least = { text = \"1\" }", "least = { gpt = 1 }", "policies = [\"twice\"]", "most = 1"] {
+            assert!(toml::from_str::<Terms>(wrong).is_err(), "{wrong}");
+        }
+    }
+}
