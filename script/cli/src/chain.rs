@@ -1,6 +1,6 @@
 //! The chain that the tools work on: its node, and accounts that send there.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use alloy::{
     primitives::{B256, U256, U64},
@@ -9,8 +9,10 @@ use alloy::{
     sol_types::SolCall,
 };
 use anyhow::{anyhow, Context, Result};
-use muster_client::{Endpoints, Error, Muster, Reason, Refusal, Request, Sender, Sending, Settings};
+use muster_client::{key, Endpoints, Error, Muster, Place, Reason, Refusal, Request, Sender, Sending, Settings, Wallet};
 use serde::Deserialize;
+
+use crate::deploy::variable;
 
 /// How long a transaction may take to be included, or a node to answer, before we give up.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -84,9 +86,9 @@ impl Chain {
     ///
     /// # Errors
     /// The node's.
-    pub async fn account(&self, signer: PrivateKeySigner) -> Result<Sender> {
+    pub async fn account(&self, wallet: impl Into<Wallet>) -> Result<Sender> {
         let sending = Sending { look_every: Duration::from_millis(100), patience: PATIENCE, settled: 0, ..Sending::default() };
-        Ok(Sender::in_memory(self.endpoints.clone(), signer, sending).await?)
+        Ok(Sender::in_memory(self.endpoints.clone(), wallet, sending).await?)
     }
 
     /// Sends, and waits until the transaction is in a block.
@@ -152,6 +154,58 @@ pub fn reason(error: &anyhow::Error) -> Option<&Reason> {
 /// When it is none.
 pub fn wallet(key: &str) -> Result<PrivateKeySigner> {
     key.parse().map_err(|_| anyhow!("PRIVATE_KEY is not a private key of 32 bytes in hexadecimal"))
+}
+
+/// Who pays: the flags, or the variables of the same names in the environment or `.env`, or else PRIVATE_KEY.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Payer {
+    /// A key in an encrypted file, as geth, cast and `muster account new` make them [or: ETH_KEYSTORE]
+    #[arg(long, value_name = "FILE", conflicts_with = "signer")]
+    pub keystore: Option<PathBuf>,
+    /// The file with its password; without it the password is asked for [or: ETH_PASSWORD]
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+    /// A key that does not come here: `ledger`, `ledger:PATH`, `aws:KEY`, `gcp:VERSION`, or the URL of a signer [or: MUSTER_SIGNER]
+    #[arg(long, value_name = "PLACE")]
+    pub signer: Option<Place>,
+}
+
+impl Payer {
+    /// Their wallet at a node's chain. A key that is here is read before the node is asked.
+    ///
+    /// # Errors
+    /// When there is none, it cannot be opened, or no node answers.
+    pub async fn connect(&self, url: &str) -> Result<(Chain, Wallet)> {
+        let flagged = self.signer.is_some() || self.keystore.is_some();
+        let place = match (&self.signer, variable("MUSTER_SIGNER").filter(|_| !flagged)) {
+            (Some(place), _) => Some(place.clone()),
+            (None, named) => named.map(|text| text.parse()).transpose()?,
+        };
+        if let Some(place) = place {
+            let chain = Chain::connect(url).await?;
+            let wallet = place.open(chain.id).await?;
+            return Ok((chain, wallet));
+        }
+        let wallet = self.here()?;
+        Ok((Chain::connect(url).await?, wallet))
+    }
+
+    fn here(&self) -> Result<Wallet> {
+        if let Some(file) = self.keystore.clone().or_else(|| variable("ETH_KEYSTORE").map(PathBuf::from)) {
+            let password = match self.password_file.clone().or_else(|| variable("ETH_PASSWORD").map(PathBuf::from)) {
+                Some(file) => key::password_from(&file)?,
+                None => rpassword::prompt_password("password: ")
+                    .context("no terminal to ask for the password: --password-file")?
+                    .into(),
+            };
+            return Ok(key::from_keystore(&file, &password)?.into());
+        }
+        let key = variable("PRIVATE_KEY").context(
+            "PRIVATE_KEY is not set: put the key of who pays in the environment or in .env (.env.example documents it), or use --keystore \
+             or --signer",
+        )?;
+        Ok(wallet(&key)?.into())
+    }
 }
 
 /// A time of a chain as people read it.

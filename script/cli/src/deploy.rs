@@ -18,14 +18,14 @@ use alloy::{
     sol_types::SolCall,
 };
 use anyhow::{anyhow, ensure, Context, Result};
-use muster_client::{IMuster, Request, Sender};
+use muster_client::{safe, IMuster, Request, Sender};
 use muster_protocol::parameters::{self, PARAMETERS};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     arbwasm::{self, Status},
     build::{self, Manifest, Program},
-    chain::{called, date, Chain},
+    chain::{called, date, Chain, Payer},
     parameters::in_words,
     router::{self, bound_initcode, initcode, Router, Step},
 };
@@ -48,6 +48,12 @@ pub struct Options {
     /// With --dry-run, who would pay, if that is not the account of PRIVATE_KEY
     #[arg(long, value_name = "ADDRESS", requires = "dry_run")]
     pub from: Option<Address>,
+    /// Put what only the owner may send into this file for the transaction builder of a Safe, after what is in it
+    #[arg(long, value_name = "FILE")]
+    pub safe: Option<PathBuf>,
+    /// Who pays.
+    #[command(flatten)]
+    pub payer: Payer,
     /// Print exactly one JSON object on standard output: the estimate, or the record of what is deployed
     #[arg(long)]
     pub json: bool,
@@ -76,6 +82,8 @@ pub struct Config {
     pub rustc: String,
     /// Where to keep what has been done; without it nothing is kept, and everything is deployed anew.
     pub file: Option<PathBuf>,
+    /// Takes what the owner has to send, where somebody else deploys: a file for the transaction builder of a Safe.
+    pub safe: Option<PathBuf>,
     /// Told what is being done.
     pub say: fn(&str),
 }
@@ -116,6 +124,7 @@ impl Config {
             programs,
             rustc: manifest.rustc,
             file: None,
+            safe: None,
             say: |_| {},
         })
     }
@@ -128,6 +137,15 @@ impl Config {
             minimum_stake: self.minimum_stake,
             upgrade_delay: self.upgrade_delay,
         }
+    }
+
+    /// Puts what the owner has to send into the file for it, if there is to be one.
+    fn hand_over(&self, chain: &Chain, owner: Address, to: Address, call: &Bytes, what: &str) -> Result<()> {
+        if let Some(file) = &self.safe {
+            let count = safe::add(file, chain.id, owner, to, call, what)?;
+            (self.say)(&format!("{what}: transaction {count} of {}", file.display()));
+        }
+        Ok(())
     }
 
     /// The parameters to set on a chain, the least price among them.
@@ -363,7 +381,8 @@ async fn wire(chain: &Chain, account: &Sender, config: &Config, deployment: &mut
         router.told(&terms).await?;
         let own = deployment.programs.values().map(|program| program.address);
         let known: BTreeSet<Address> = own.chain(deployment.former.iter().copied()).collect();
-        return router.upgrade(account, &wanted, &known, &say).await;
+        let owners = |owner, call: &Bytes, what: &str| config.hand_over(chain, owner, router.address, call, what);
+        return router.upgrade(account, &wanted, &known, &say, &owners).await;
     }
 
     router.untouched(account.address(), created_in, &code).await.with_context(hint)?;
@@ -402,7 +421,11 @@ async fn set_parameters(
         } else {
             Ok(Step::Owners(set.abi_encode().into()))
         };
-        say(&match step.with_context(|| format!("cannot set {name} to {value}"))? {
+        let step = step.with_context(|| format!("cannot set {name} to {value}"))?;
+        if let Step::Owners(call) = &step {
+            config.hand_over(chain, owner, deployment.address, call, &format!("{name} to {value}"))?;
+        }
+        say(&match step {
             Step::Done => format!("{name} set to {value}"),
             Step::Waits(at) => format!("{name} will be {value} once this is run again after {}", date(at)),
             Step::Owners(call) => {

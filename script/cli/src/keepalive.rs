@@ -12,7 +12,7 @@ use muster_client::Sender;
 
 use crate::{
     arbwasm::{self, Rules, Status},
-    chain::{date, Chain},
+    chain::{date, Chain, Payer},
     deploy::{self, ROUTER},
     router::Router,
     wasm::PREFIX,
@@ -35,6 +35,9 @@ pub struct Options {
     /// The deployment's record [default: deployments/<chain id>.json]
     #[arg(long, value_name = "FILE", conflicts_with = "router")]
     pub record: Option<PathBuf>,
+    /// Who pays.
+    #[command(flatten)]
+    pub payer: Payer,
 }
 
 /// How it stands with one program, and what was done about it.

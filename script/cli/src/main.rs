@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use comfy_table::Table;
 use muster_cli::{
     build::{self, Program, Settings},
-    chain::{wallet, Chain},
+    chain::{Chain, Payer},
     demo, deploy, estimate, keepalive, measure, pages, proof,
     table::table,
     wasm,
@@ -109,10 +109,11 @@ fn build(root: &Path, json: bool, with: Option<&str>) -> Result<()> {
 async fn deploy(root: &Path, options: &deploy::Options) -> Result<()> {
     let (chain, payer, account) = match options.from {
         Some(payer) => (Chain::connect(&url(root)?).await?, payer, None),
-        None => connect(root).await.map(|(chain, account)| (chain, account.address(), Some(account)))?,
+        None => connect(root, &options.payer).await.map(|(chain, account)| (chain, account.address(), Some(account)))?,
     };
     let mut config = deploy::Config::from_environment(root, payer)?;
     config.file = Some(deploy::record(root, chain.id));
+    config.safe.clone_from(&options.safe);
     config.say = if options.json { |line| eprintln!("deploy: {line}") } else { |line| println!("deploy: {line}") };
     let account = match account {
         Some(account) if !options.dry_run => account,
@@ -138,7 +139,7 @@ async fn keepalive(root: &Path, options: &keepalive::Options) -> Result<()> {
     let (chain, account) = if options.dry_run {
         (Chain::connect(&url(root)?).await?, None)
     } else {
-        connect(root).await.map(|(chain, account)| (chain, Some(account)))?
+        connect(root, &options.payer).await.map(|(chain, account)| (chain, Some(account)))?
     };
     let programs = keepalive::programs(&chain, root, options).await?;
     let say = |line: &str| println!("keepalive: {line}");
@@ -191,13 +192,10 @@ fn url(root: &Path) -> Result<String> {
         .context("RPC_URL is not set: name a node in the environment or in .env (.env.example documents it)")
 }
 
-/// Its chain, and the account of PRIVATE_KEY there.
-async fn connect(root: &Path) -> Result<(Chain, Sender)> {
+/// Its chain, and the account there of who pays.
+async fn connect(root: &Path, payer: &Payer) -> Result<(Chain, Sender)> {
     let url = url(root)?;
-    let key = deploy::variable("PRIVATE_KEY")
-        .context("PRIVATE_KEY is not set: put the key of who pays in the environment or in .env (.env.example documents it)")?;
-    let wallet = wallet(&key)?;
-    let chain = Chain::connect(&url).await?;
+    let (chain, wallet) = payer.connect(&url).await?;
     let account = chain.account(wallet).await?;
     Ok((chain, account))
 }

@@ -285,19 +285,21 @@ impl Router<'_> {
     /// # Errors
     /// The node's.
     pub async fn programs(&self) -> Result<BTreeSet<Address>> {
-        let mut found = BTreeSet::new();
-        for selector in IMusterCalls::selectors() {
-            found.insert(self.program(selector).await?);
-        }
-        found.remove(&Address::ZERO);
-        Ok(found)
+        Ok(self.muster().programs().await?)
     }
 
     /// Lets selectors lead to other programs: accepts what was proposed long enough ago, and proposes the rest.
     ///
     /// # Errors
-    /// The router's refusals, and when a selector leads to a program that is not among `known`.
-    pub async fn upgrade(&self, account: &Sender, wanted: &Routes, known: &BTreeSet<Address>, say: &dyn Fn(&str)) -> Result<()> {
+    /// The router's refusals, and when a selector leads to a program that is not among `known`. `owners` takes what only the owner may send.
+    pub async fn upgrade(
+        &self,
+        account: &Sender,
+        wanted: &Routes,
+        known: &BTreeSet<Address>,
+        say: &dyn Fn(&str),
+        owners: &dyn Fn(Address, &Bytes, &str) -> Result<()>,
+    ) -> Result<()> {
         let at = self.address;
         let changes = self.changes(wanted, known).await?;
         if changes.is_empty() {
@@ -311,6 +313,9 @@ impl Router<'_> {
             let propose = IMuster::proposeProgramsCall { program, selectors: selectors.clone() };
             let accept = IMuster::acceptProgramsCall { program, selectors };
             let step = self.change(account, proposed, &propose, accept).await.context("cannot change the router's programs")?;
+            if let Step::Owners(call) = &step {
+                owners(self.owner().await?, call, &format!("{count} functions to lead {target}"))?;
+            }
             say(&match step {
                 Step::Done => format!("router: {count} functions now lead {target}"),
                 Step::Waits(at) => {

@@ -63,6 +63,7 @@ fn config(file: Option<PathBuf>) -> Config {
         programs,
         rustc: manifest.rustc,
         file,
+        safe: None,
         say: |_| {},
     }
 }

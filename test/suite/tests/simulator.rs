@@ -344,6 +344,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
         programs,
         rustc: manifest.rustc,
         file: None,
+        safe: None,
         say: |_| {},
     };
     let deployment = deploy::on(&rpc, &boss, &config).await.expect("it deploys");
