@@ -56,7 +56,6 @@ address() { cast wallet address --private-key "$1"; }
 as() { PRIVATE_KEY=$1 "$muster" "${@:2}"; }
 # Runs a command of the deployer.
 dev() { PRIVATE_KEY=$owner DEPLOYMENTS=$work/deployments MIN_PRICE=1 "$deployer" "$@"; }
-send() { cast send --private-key "$1" "$MUSTER" "${@:2}"; }
 rpc() { cast rpc "$@" >/dev/null; }
 later() { rpc evm_increaseTime "$1" && rpc evm_mine; }
 network() { as "$owner" network --json | field ".$1"; }
@@ -67,19 +66,18 @@ MUSTER=$(field .address <"$work"/deployments/*.json)
 export MUSTER
 
 echo "a bad program: proposed, recognised, withdrawn"
-selectors="[$(cast sig 'withdraw(address)')]"
 wrong=$(field .programs.reputation.address <"$work"/deployments/*.json)
-at() { cast call "$MUSTER" 'proposedPrograms(address,bytes4[])(uint64)' "$wrong" "$selectors" | cut -d' ' -f1; }
-send "$owner" 'proposePrograms(address,bytes4[])' "$wrong" "$selectors" >/dev/null
-[ "$(at)" -gt "$(network time)" ] || die "the proposal has no time"
-refused TooEarly send "$operator" 'acceptPrograms(address,bytes4[])' "$wrong" "$selectors"
-send "$owner" 'withdrawPrograms(address,bytes4[])' "$wrong" "$selectors" >/dev/null
-same "the time of a withdrawn proposal" "$(at)" 0
-later 604801
-refused NotProposed send "$operator" 'acceptPrograms(address,bytes4[])' "$wrong" "$selectors"
+says 'ProgramsProposed' as "$owner" admin propose-programs "$wrong" withdraw
 says 'ParameterProposed' as "$owner" admin set slashTimes 255
-says 'ParameterProposed' as "$owner" admin set slashTimes 20
-says '-> 20 from' as "$owner" admin parameters
+says "withdraw(address) -> $(cast to-check-sum-address "$wrong"), by anybody from" as "$operator" admin proposals
+says 'slashTimes -> 255, by anybody from' as "$operator" admin proposals
+says 'kind="programs"' as "$operator" exporter --once
+refused TooEarly as "$operator" admin accept-programs "$wrong" withdraw
+says 'effective: 0' as "$owner" admin withdraw-programs "$wrong" withdraw
+later 604801
+refused NotProposed as "$operator" admin accept-programs "$wrong" withdraw
+says 'ParameterProposed' as "$owner" admin withdraw-parameter slashTimes
+says 'slashTimes -> 20' as "$operator" admin proposals
 
 echo "a rehearsal: a parameter on a copy, where the owner is impersonated; the original stays as it was"
 start copy --fork-url "$RPC_URL"
@@ -133,6 +131,7 @@ says 'stake: 400000000000000000000' as "$operator" node withdraw --to "$(address
 echo "programs expired: activated again by anybody"
 later 34560000
 refused ProgramFailed as "$clean" network
+refused 'it has expired' as "$clean" keepalive
 rm -r "$work/deployments"
 refused 'need somebody' dev keepalive --dry-run --router "$MUSTER"
 says 'activated again' dev keepalive --router "$MUSTER"

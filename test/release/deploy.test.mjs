@@ -221,3 +221,31 @@ test("the files of both archives are those of the repository", () => {
     assert.deepEqual(readdirSync(join(root, folder)).sort(), kept.map((path) => path.slice(folder.length + 1)).sort());
   }
 });
+
+test("the command line's units: systemd reads them, and they call commands and settings that there are", (t) => {
+  const CLI = "clients/cli/deploy";
+  const names = readdirSync(join(root, CLI)).filter((name) => /\.(service|timer)$/.test(name));
+  assert.deepEqual(names.sort(), ["muster-exporter.service", "muster-keepalive.service", "muster-keepalive.timer", "muster-keeper.service"]);
+  const sources = ["options", "keeper", "keepalive", "exporter"].map((name) => read(`clients/cli/src/${name}.rs`)).join("\n");
+  const flags = new Set([...sources.matchAll(/^ {4}(?:pub )?(\w+): /gm)].map(([, name]) => `--${name.replaceAll("_", "-")}`));
+  for (const name of names.filter((name) => name.endsWith(".service"))) {
+    const { ExecStart, LoadCredential = [] } = unit(read(`${CLI}/${name}`));
+    const [, command] = /^\/usr\/local\/bin\/muster (\w+) /.exec(ExecStart[0]);
+    assert.equal(name, `muster-${command}.service`);
+    for (const [flag] of ExecStart[0].matchAll(/--[a-z-]+/g)) assert.ok(flags.has(flag), `${name}: ${flag}`);
+    const credentials = LoadCredential.map((one) => one.split(":")[0]);
+    for (const [, file] of ExecStart[0].matchAll(/\$\{CREDENTIALS_DIRECTORY\}\/(\w+)/g)) assert.ok(credentials.includes(file), `${name}: ${file}`);
+  }
+  // Every variable that the environment's file sets or shows is one that a flag reads.
+  for (const [, variable] of read(`${CLI}/muster.env`).matchAll(/^(?:# )?([A-Z_]+)=/gm)) assert.ok(sources.includes(`env = "${variable}"`), variable);
+  if (!has("systemd-analyze")) return t.diagnostic("without systemd, nobody read the units");
+  const verify = (name, changed) => {
+    // With a program that is there in the place of muster.
+    for (const other of names) writeFileSync(join(work, other), read(`${CLI}/${other}`).replace("/usr/local/bin/muster", process.execPath));
+    if (changed) writeFileSync(join(work, name), changed);
+    const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--recursive-errors=no", "--man=no", join(work, name)], { encoding: "utf8" });
+    return `${stdout}${stderr}`.split("\n").filter((line) => line.includes(name));
+  };
+  for (const name of names) assert.deepEqual(verify(name), [], name);
+  assert.notDeepEqual(verify("muster-keeper.service", "[Service]\nExecStat=/bin/true\n"), [], "it would not have noticed");
+});

@@ -13,10 +13,11 @@ use muster_client::IMuster::{
     ModelAdded, ModelRemoved, NodePaused, NodePausing, NodeQuit, NodeQuitting, NodeResumed, StakeRaised, WorkerNamed,
 };
 use muster_client::{show_amount, Error, Event, IMuster};
-use serde_json::json;
+use serde_json::{json, Value};
 
 use crate::history;
 use crate::node::Which;
+use crate::options::amount;
 use crate::session::{Report, Session};
 use crate::spent;
 
@@ -27,9 +28,89 @@ pub struct Earnings {
     /// How far back
     #[arg(long, default_value_t = 30.0)]
     days: f64,
+    #[command(flatten)]
+    power: Power,
     /// Print comma-separated values, a line for each task; amounts in wei
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+}
+
+/// What the machine costs beside gas.
+#[derive(Args)]
+pub struct Power {
+    /// What the node's machine draws on average, to reckon its profit
+    #[arg(long, env = "MUSTER_WATTS", value_name = "WATTS", default_value_t = 0.0)]
+    watts: f64,
+    /// What a kilowatt hour costs
+    #[arg(long, env = "MUSTER_KWH", value_name = "AMOUNT", value_parser = amount, default_value = "0")]
+    kwh: U256,
+}
+
+impl Power {
+    /// What an hour costs, in wei.
+    fn hour(&self) -> f64 {
+        self.watts.max(0.0) / 1_000.0 * f64::from(self.kwh)
+    }
+}
+
+/// What a node earned an hour, and what it cost, in wei.
+pub struct Hour {
+    earned: f64,
+    gas: f64,
+    other: f64,
+    power: f64,
+}
+
+impl Hour {
+    fn profit(&self) -> f64 {
+        self.earned - self.gas - self.other - self.power
+    }
+
+    pub fn json(&self) -> Value {
+        let wei = |value: f64| format!("{value:.0}");
+        json!({
+            "earned": wei(self.earned), "gas": wei(self.gas), "slashedAndNames": wei(self.other), "power": wei(self.power),
+            "profit": wei(self.profit()),
+        })
+    }
+
+    pub fn text(&self) -> String {
+        let show =
+            |wei: f64| format!("{}{}", if wei < 0.0 { "-" } else { "" }, show_amount(U256::from(wei.abs().round() as u128)));
+        format!(
+            "{} earned, {} gas, {} slashed and for names, {} power: {} profit",
+            show(self.earned),
+            show(self.gas),
+            show(self.other),
+            show(self.power),
+            show(self.profit())
+        )
+    }
+}
+
+/// A node's books: a line for each task, and how many transactions nobody knows any more.
+pub struct Books {
+    lines: BTreeMap<u64, Line>,
+    missing: u64,
+    /// Hours that they are about: not from before it joined.
+    hours: f64,
+}
+
+impl Books {
+    fn sum(&self, of: fn(&Line) -> U256) -> U256 {
+        self.lines.values().map(of).fold(U256::ZERO, |sum, part| sum + part)
+    }
+
+    /// What it came to an hour.
+    pub fn hour(&self, power: &Power) -> Hour {
+        let by = |wei: U256| f64::from(wei) / self.hours.max(1.0 / 3_600.0);
+        Hour {
+            earned: by(self.sum(|l| l.paid) + self.sum(|l| l.start_fees)),
+            gas: by(self.sum(|l| l.gas)),
+            other: by(self.sum(|l| l.slashed) + self.sum(|l| l.names)),
+            power: power.hour(),
+        }
+    }
 }
 
 /// A task, or (0) what belongs to none.
@@ -52,8 +133,57 @@ type Hands = Vec<(Address, RangeInclusive<u64>)>;
 impl Earnings {
     pub async fn run(&self, session: &Session) -> Result<Report> {
         let node = self.which.number(session).await?;
+        Ok(self.report(node, &Books::of(session, node, self.days).await?))
+    }
+
+    fn report(&self, node: u32, books: &Books) -> Report {
+        let Books { lines, missing, .. } = books;
+        let sum = |of: fn(&Line) -> U256| books.sum(of);
+        let hour = books.hour(&self.power);
+        let (paid, start_fees, slashed, gas) = (sum(|l| l.paid), sum(|l| l.start_fees), sum(|l| l.slashed), sum(|l| l.gas));
+        let names = sum(|l| l.names);
+        let (earned, spent) = (paid + start_fees, gas + slashed + names);
+        let count = |outcome: &str| lines.values().filter(|line| line.outcome == outcome).count();
+        let less = |wei: U256| format!("{}{}", if wei.is_zero() { "" } else { "-" }, show_amount(wei));
+        let net = if earned >= spent { show_amount(earned - spent) } else { less(spent - earned) };
+        let mut text = format!(
+            "node {node}, the last {} days: {} successes, {} right in groups, {} errors, {} timeouts\n  fees        {}\n  start fees  {}\n  gas         {}\n  \
+             slashed     {}\n  new name    {}\n  net         {net}\n  an hour     {}",
+            self.days, count("success"), count("right"), count("error"), count("timeout"), show_amount(paid), show_amount(start_fees), less(gas),
+            less(slashed), less(names), hour.text(),
+        );
+        if *missing > 0 {
+            text += &format!(
+                "\n  {missing} transactions are missing, and their gas: no node of --rpc-url knows any more in which blocks they are"
+            );
+        }
+        if self.csv {
+            text = "task,started_block,outcome,paid,refunded,start_fees,slashed,gas,names".into();
+            for (id, line) in lines {
+                let Line { started, outcome, paid, refunded, start_fees, slashed, gas, names } = line;
+                text += &format!("\n{id},{started},{outcome},{paid},{refunded},{start_fees},{slashed},{gas},{names}");
+            }
+        }
+        let tasks = lines.iter().map(|(id, line)| {
+            json!({
+                "task": id.to_string(), "startedBlock": line.started, "outcome": line.outcome, "paid": line.paid.to_string(),
+                "refunded": line.refunded.to_string(), "startFees": line.start_fees.to_string(), "slashed": line.slashed.to_string(),
+                "gas": line.gas.to_string(), "names": line.names.to_string(),
+            })
+        });
+        let json = json!({
+            "node": node, "days": self.days, "paid": paid.to_string(), "startFees": start_fees.to_string(), "slashed": slashed.to_string(),
+            "gas": gas.to_string(), "names": names.to_string(), "missing": missing, "hour": hour.json(), "tasks": tasks.collect::<Vec<_>>(),
+        });
+        Report { json, text }
+    }
+}
+
+impl Books {
+    /// Those of a node, for the last days.
+    pub async fn of(session: &Session, node: u32, days: f64) -> Result<Self> {
         let operator = session.muster.read(IMuster::nodeCall { number: node }).await?.operator;
-        let from = history::days_ago(session.endpoints(), self.days).await?;
+        let from = history::days_ago(session.endpoints(), days).await?;
         let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
         // A transaction's gas is shared by the tasks that it was about, and nobody's if by none.
         let mut about: BTreeMap<B256, BTreeSet<u64>> = BTreeMap::new();
@@ -128,7 +258,7 @@ impl Earnings {
                 _ => {}
             }
         }
-        let missing = self.add_others(session, from, &hands, &mut about).await?;
+        let missing = add_others(session, from, &hands, &mut about).await?;
         let receipts = about.keys().map(|hash| async move {
             let receipt: Option<TransactionReceipt> = session.endpoints().ask("eth_getTransactionReceipt", json!([hash])).await?;
             Ok::<_, Error>((hash, receipt))
@@ -148,75 +278,32 @@ impl Earnings {
                 lines.entry(*task).or_default().gas += its;
             }
         }
-        Ok(self.report(node, &lines, missing))
+        let joined = events.iter().find(|past| matches!(&past.event, Event::NodeJoined(e) if e.node == node));
+        let first = history::block(session.endpoints(), joined.map_or(from, |past| past.block)).await?.timestamp;
+        let hours = session.endpoints().head().await?.timestamp.saturating_sub(first) as f64 / 3_600.0;
+        Ok(Self { lines, missing, hours })
     }
+}
 
-    /// Adds the calls of the contract that no event of the node tells of: draws that were others', what was undone, what had nothing to
-    /// do. Gives how many a node of the chain that keeps no history does not tell of.
-    async fn add_others(
-        &self,
-        session: &Session,
-        from: u64,
-        hands: &Hands,
-        about: &mut BTreeMap<B256, BTreeSet<u64>>,
-    ) -> Result<u64> {
-        let endpoints = session.endpoints();
-        let head = endpoints.head().await?.number;
-        let known = about.keys().copied().map(|hash| spent::transaction(endpoints, hash));
-        let known: Vec<_> = stream::iter(known).buffered(8).try_collect().await?;
-        let mut missing = 0;
-        let accounts: BTreeSet<Address> = hands.iter().map(|(who, _)| *who).collect();
-        for account in accounts {
-            let own = known.iter().flatten().filter(|sent| sent.from == account).cloned().collect();
-            let all = spent::all(endpoints, account, from, head, own).await?;
-            missing += all.missing;
-            let at = |block| hands.iter().any(|(who, blocks)| *who == account && blocks.contains(&block));
-            for sent in all.sent.iter().filter(|sent| sent.to == Some(session.muster.address()) && sent.block().is_some_and(at)) {
-                about.entry(sent.hash).or_insert_with(|| BTreeSet::from([0]));
-            }
+/// Adds the calls of the contract that no event of the node tells of: draws that were others', what was undone, what had nothing to
+/// do. Gives how many a node of the chain that keeps no history does not tell of.
+async fn add_others(session: &Session, from: u64, hands: &Hands, about: &mut BTreeMap<B256, BTreeSet<u64>>) -> Result<u64> {
+    let endpoints = session.endpoints();
+    let head = endpoints.head().await?.number;
+    let known = about.keys().copied().map(|hash| spent::transaction(endpoints, hash));
+    let known: Vec<_> = stream::iter(known).buffered(8).try_collect().await?;
+    let mut missing = 0;
+    let accounts: BTreeSet<Address> = hands.iter().map(|(who, _)| *who).collect();
+    for account in accounts {
+        let own = known.iter().flatten().filter(|sent| sent.from == account).cloned().collect();
+        let all = spent::all(endpoints, account, from, head, own).await?;
+        missing += all.missing;
+        let at = |block| hands.iter().any(|(who, blocks)| *who == account && blocks.contains(&block));
+        for sent in all.sent.iter().filter(|sent| sent.to == Some(session.muster.address()) && sent.block().is_some_and(at)) {
+            about.entry(sent.hash).or_insert_with(|| BTreeSet::from([0]));
         }
-        Ok(missing)
     }
-
-    fn report(&self, node: u32, lines: &BTreeMap<u64, Line>, missing: u64) -> Report {
-        let sum = |of: fn(&Line) -> U256| lines.values().map(of).fold(U256::ZERO, |sum, part| sum + part);
-        let (paid, start_fees, slashed, gas) = (sum(|l| l.paid), sum(|l| l.start_fees), sum(|l| l.slashed), sum(|l| l.gas));
-        let names = sum(|l| l.names);
-        let (earned, spent) = (paid + start_fees, gas + slashed + names);
-        let count = |outcome: &str| lines.values().filter(|line| line.outcome == outcome).count();
-        let less = |wei: U256| format!("{}{}", if wei.is_zero() { "" } else { "-" }, show_amount(wei));
-        let net = if earned >= spent { show_amount(earned - spent) } else { less(spent - earned) };
-        let mut text = format!(
-            "node {node}, the last {} days: {} successes, {} right in groups, {} errors, {} timeouts\n  fees        {}\n  start fees  {}\n  gas         {}\n  \
-             slashed     {}\n  new name    {}\n  net         {net}",
-            self.days, count("success"), count("right"), count("error"), count("timeout"), show_amount(paid), show_amount(start_fees), less(gas),
-            less(slashed), less(names),
-        );
-        if missing > 0 {
-            text += &format!(
-                "\n  {missing} transactions are missing, and their gas: no node of --rpc-url knows any more in which blocks they are"
-            );
-        }
-        if self.csv {
-            text = "task,started_block,outcome,paid,refunded,start_fees,slashed,gas,names".into();
-            for (id, line) in lines {
-                let Line { started, outcome, paid, refunded, start_fees, slashed, gas, names } = line;
-                text += &format!("\n{id},{started},{outcome},{paid},{refunded},{start_fees},{slashed},{gas},{names}");
-            }
-        }
-        let tasks = lines.iter().map(|(id, line)| {
-            json!({
-                "task": id.to_string(), "startedBlock": line.started, "outcome": line.outcome, "paid": line.paid.to_string(),
-                "refunded": line.refunded.to_string(), "startFees": line.start_fees.to_string(), "slashed": line.slashed.to_string(),
-                "gas": line.gas.to_string(), "names": line.names.to_string(),
-            })
-        });
-        let json = json!({
-            "node": node, "days": self.days, "paid": paid.to_string(), "startFees": start_fees.to_string(), "slashed": slashed.to_string(),
-            "gas": gas.to_string(), "names": names.to_string(), "missing": missing, "tasks": tasks.collect::<Vec<_>>(),
-        });
-        Report { json, text }
-    }
+    Ok(missing)
 }
 
 /// The operator, and whoever has worked for the node: from its acceptance to the next account that is named.

@@ -3,12 +3,15 @@
 //! What is due is read from the contract's views, and every call is tried before it is sent, so that what another has
 //! done meanwhile costs nothing.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use alloy::primitives::U256;
 use alloy::sol_types::SolCall;
 use anyhow::Result;
 use clap::Args;
+use muster_client::observe::{self, now, Described, Metrics};
 use muster_client::{parameter, show_amount, Account, Error, Event, IMuster, DISPATCH};
 use muster_core::qos;
 use serde_json::json;
@@ -34,7 +37,20 @@ pub struct Keeper {
     /// Give up where the network has more nodes than this
     #[arg(long, default_value_t = 20_000)]
     most_nodes: u32,
+    /// Serve /metrics and /health here
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
 }
+
+/// Every metric: its name without `muster_keeper_`.
+pub const ALL: [Described; 6] = [
+    ("looked_timestamp_seconds", false, "When it last looked at the chain without trouble"),
+    ("balance_wei", false, "What the account has"),
+    ("keep_wei", false, "With less than this it ends"),
+    ("calls_total", true, "Calls that were mined since it started"),
+    ("earned_wei_total", true, "What they earned"),
+    ("gas_wei_total", true, "What they cost"),
+];
 
 /// What was done and what it came to.
 #[derive(Default)]
@@ -48,26 +64,81 @@ struct Books {
 const PAGE: u32 = 256;
 /// The most of a list that one look goes through.
 const MOST: u32 = 16_384;
+/// So many calls of one look draw at most: what is due after that is drawn at the next.
+const DRAWS: u32 = 64;
+
+/// The blocks from whose hashes draws are to be made that are due, of tasks and of validators, as far as a page shows them.
+pub async fn due_draws(session: &Session, head: u64) -> Result<Vec<u64>> {
+    let muster = &session.muster;
+    let tasks = muster.read(IMuster::pendingTasksCall { from: 0, count: PAGE }).await?;
+    let calls = muster.read(IMuster::callsCall { from: 0, count: PAGE }).await?;
+    // The next block knows the hash of this one.
+    let due = tasks.into_iter().chain(calls).filter(|task| task.id != 0 && task.drawBlock <= head);
+    Ok(due.map(|task| task.drawBlock).collect())
+}
+
+/// The groups that can be judged now.
+pub async fn due_groups(session: &Session, now: u64) -> Result<Vec<IMuster::GroupView>> {
+    let (mut from, mut places, mut due) = (1, 1, Vec::new());
+    while from <= places && from < MOST {
+        let page = session.muster.read(IMuster::groupsCall { from, count: PAGE }).await?;
+        places = page.places;
+        due.extend(page._1.into_iter().filter(|group| {
+            let open = group.members.iter().any(|member| matches!(member.stage, 1..=3));
+            group.closes > 0 && (group.closes < now || !open)
+        }));
+        from += PAGE;
+    }
+    Ok(due)
+}
+
+/// The tasks that are queued.
+pub async fn queued(session: &Session) -> Result<Vec<IMuster::TaskView>> {
+    let (mut from, mut total, mut tasks) = (0, 1, Vec::new());
+    while from < total && from < MOST {
+        let page = session.muster.read(IMuster::queuesCall { from, count: PAGE }).await?;
+        total = page.total;
+        for queue in page._1.iter().filter(|queue| queue.queued > 0) {
+            for place in (0..queue.places.min(MOST)).step_by(PAGE as usize) {
+                let call = IMuster::queuedTasksCall { queue: queue.queue, from: place, count: PAGE };
+                tasks.extend(session.muster.read(call).await?._1);
+            }
+        }
+        from += PAGE;
+    }
+    Ok(tasks)
+}
 
 struct Round<'a> {
     session: &'a Session,
     account: Option<&'a Account>,
     options: &'a Keeper,
     books: Books,
+    metrics: Arc<Metrics>,
 }
 
 impl Keeper {
     pub async fn run(&self, session: &Session) -> Result<Option<Report>> {
         let account = if session.options.dry_run { None } else { Some(session.account().await?) };
-        let mut round = Round { session, account: account.as_ref(), options: self, books: Books::default() };
+        let metrics = Arc::new(Metrics::new("muster_keeper", &ALL));
+        metrics.set("keep_wei", &[], f64::from(self.keep));
+        for name in ["calls_total", "earned_wei_total", "gas_wei_total"] {
+            metrics.add(name, &[], 0.0);
+        }
+        if let Some(listen) = self.listen {
+            let most = Duration::from_secs(300 + 5 * self.every);
+            let at = observe::serve(listen, metrics.clone(), "looked_timestamp_seconds", most).await?;
+            tracing::info!("metrics at http://{at}/metrics");
+        }
+        let mut round = Round { session, account: account.as_ref(), options: self, books: Books::default(), metrics };
         // Of one that is asked for while a round goes on, too.
-        let stop = tokio::signal::ctrl_c();
+        let stop = crate::session::asked_to_end()?;
         tokio::pin!(stop);
         loop {
             match round.look().await {
-                Ok(()) => {}
+                Ok(()) => round.metrics.set("looked_timestamp_seconds", &[], now() as f64),
                 Err(error) if !self.once && error.downcast_ref::<Error>().is_some_and(Error::passes) => {
-                    eprintln!("muster: {error}");
+                    tracing::warn!("{error}");
                 }
                 Err(error) => return Err(error),
             }
@@ -76,14 +147,15 @@ impl Keeper {
             }
             if let Some(account) = &account {
                 let balance = session.endpoints().balance(account.address()).await.unwrap_or(U256::MAX);
+                round.metrics.set("balance_wei", &[], f64::from(balance));
                 if balance < self.keep {
-                    eprintln!("muster: the account has {}, less than what --keep says", show_amount(balance));
+                    tracing::error!("the account has {}, less than what --keep says", show_amount(balance));
                     return Ok(Some(round.books.report()));
                 }
             }
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_secs(self.every)) => {}
-                _ = &mut stop => return Ok(Some(round.books.report())),
+                () = &mut stop => return Ok(Some(round.books.report())),
             }
         }
     }
@@ -108,19 +180,20 @@ impl Round<'_> {
         if let Some(account) = self.account {
             account.sender().tick().await?;
         }
-        let muster = &self.session.muster;
         let head = self.session.endpoints().head().await?;
-        let overview = muster.read(IMuster::overviewCall {}).await?;
-        // Draws first: until they are made, others are refused. The next block knows the hash of this one.
-        if overview.pending > 0 {
-            let due = muster.read(IMuster::pendingTasksCall { from: 0, count: PAGE }).await?;
-            for _ in 0..due.iter().filter(|task| task.drawBlock <= head.number).count().div_ceil(DISPATCH as usize) {
-                self.drive(IMuster::dispatchCall { count: DISPATCH }, 0, "drawn").await?;
+        // Draws first: until they are made, others are refused. Those of validators are made in turn with the tasks', by the same call,
+        // which may make one alone where that takes much.
+        let mut due = due_draws(self.session, head.number).await?.len();
+        for _ in 0..DRAWS {
+            if due == 0 || !self.drive(IMuster::dispatchCall { count: DISPATCH }, 0, "drawn").await? || self.account.is_none() {
+                break;
             }
-        }
-        let calls = muster.read(IMuster::callsCall { from: 0, count: PAGE }).await?;
-        for _ in calls.iter().filter(|task| task.id != 0 && task.drawBlock <= head.number) {
-            self.drive(IMuster::formGroupCall {}, 0, "validators drawn").await?;
+            let left = due_draws(self.session, head.number).await?.len();
+            // Only for profit nothing was sent.
+            if left >= due {
+                break;
+            }
+            due = left;
         }
         self.nodes(head.timestamp).await?;
         self.groups(head.timestamp).await?;
@@ -170,40 +243,20 @@ impl Round<'_> {
     }
 
     async fn groups(&mut self, now: u64) -> Result<()> {
-        let (mut from, mut places) = (1, 1);
-        while from <= places && from < MOST {
-            let page = self.session.muster.read(IMuster::groupsCall { from, count: PAGE }).await?;
-            places = page.places;
-            for group in page._1 {
-                let open = group.members.iter().any(|member| matches!(member.stage, 1..=3));
-                if group.closes > 0 && (group.closes < now || !open) {
-                    let call = IMuster::settleCall { id: group.id, group: group.group };
-                    self.drive(call, 0, &format!("the group of task {} judged", group.id)).await?;
-                }
-            }
-            from += PAGE;
+        for group in due_groups(self.session, now).await? {
+            let call = IMuster::settleCall { id: group.id, group: group.group };
+            self.drive(call, 0, &format!("the group of task {} judged", group.id)).await?;
         }
         Ok(())
     }
 
     async fn queues(&mut self, now: u64) -> Result<()> {
         let limit: u64 = self.session.muster.parameter(parameter::QUEUE_TIME).await?.saturating_to();
-        let (mut from, mut total) = (0, 1);
-        while from < total && from < MOST {
-            let page = self.session.muster.read(IMuster::queuesCall { from, count: PAGE }).await?;
-            total = page.total;
-            for queue in page._1.iter().filter(|queue| queue.queued > 0) {
-                for place in (0..queue.places.min(MOST)).step_by(PAGE as usize) {
-                    let call = IMuster::queuedTasksCall { queue: queue.queue, from: place, count: PAGE };
-                    for task in self.session.muster.read(call).await?._1 {
-                        if task.queuedAt + limit < now {
-                            let call = IMuster::expireQueuedCall { id: task.id, ticket: task.ticket };
-                            self.drive(call, start_fee(&task), &format!("task {} was queued for too long", task.id)).await?;
-                        }
-                    }
-                }
+        for task in queued(self.session).await? {
+            if task.queuedAt + limit < now {
+                let call = IMuster::expireQueuedCall { id: task.id, ticket: task.ticket };
+                self.drive(call, start_fee(&task), &format!("task {} was queued for too long", task.id)).await?;
             }
-            from += PAGE;
         }
         Ok(())
     }
@@ -213,7 +266,7 @@ impl Round<'_> {
         let muster = &self.session.muster;
         let from = match self.account {
             Some(account) => account.address(),
-            None => self.session.signer()?.address(),
+            None => self.session.address().await?,
         };
         let gas = match muster.gas(from, &call, U256::ZERO).await {
             Ok(gas) => gas,
@@ -247,6 +300,9 @@ impl Round<'_> {
         self.books.calls += 1;
         self.books.earned += earned;
         self.books.gas += done.cost();
+        for (name, value) in [("calls_total", U256::from(1)), ("earned_wei_total", earned), ("gas_wei_total", done.cost())] {
+            self.metrics.add(name, &[], f64::from(value));
+        }
         let mut report = self.session.reported(&done, what);
         report.text = format!("{what}: {} earned, {} of gas", show_amount(earned), show_amount(done.cost()));
         report.json["what"] = json!(what);

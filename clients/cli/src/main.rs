@@ -2,11 +2,13 @@
 
 mod admin;
 mod earnings;
+mod exporter;
 mod history;
 mod keepalive;
 mod keeper;
 mod node;
 mod options;
+mod proposals;
 mod session;
 mod spent;
 mod stores;
@@ -20,11 +22,11 @@ use alloy::primitives::U256;
 use alloy::sol_types::SolCall;
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
-use muster_client::{key, show_amount, Error, IMuster};
+use muster_client::{key, observe, show_amount, Error, IMuster};
 use serde_json::json;
 
 use options::{Account, Cli, Command, Node, Options};
-use session::{endpoints, password, print, signer, Payments, Report, Session, KEY};
+use session::{endpoints, password, print, wallet, Payments, Report, Session, KEY};
 
 /// A task ended without a result: the reason.
 #[derive(Debug)]
@@ -42,6 +44,10 @@ impl std::error::Error for Ended {}
 async fn main() -> ExitCode {
     let cli = Cli::parse();
     let json = cli.options.json;
+    if let Err(error) = observe::log(cli.options.log_json, &cli.options.log) {
+        eprintln!("muster: {error}");
+        return ExitCode::from(2);
+    }
     match run(cli).await {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(report)) => {
@@ -112,7 +118,10 @@ async fn run(cli: Cli) -> Result<Option<Report>> {
             Node::Models(models) => models.run(session).await?,
             Node::Quit => session.call(IMuster::quitCall {}, none, "left").await?,
             Node::Withdraw { to } => {
-                let to = to.map_or_else(|| session.signer().map(|key| key.address()), Ok)?;
+                let to = match to {
+                    Some(to) => to,
+                    None => session.address().await?,
+                };
                 session.call(IMuster::withdrawCall { to }, none, &format!("paid out to {to}")).await?
             }
             Node::Earnings(earnings) => earnings.run(session).await?,
@@ -123,7 +132,8 @@ async fn run(cli: Cli) -> Result<Option<Report>> {
         Command::Watch(watch) => return watch.run(session).await.map(|()| None),
         Command::Keeper(keeper) => return keeper.run(session).await,
         Command::Keepalive(keepalive) => keepalive.run(session).await?,
-        Command::Admin(command) => command.run(session).await?,
+        Command::Admin(admin) => admin.run(session).await?,
+        Command::Exporter(exporter) => return exporter.run(session).await,
         Command::Account(_) | Command::Completions { .. } => return Ok(None),
     }))
 }
@@ -146,8 +156,9 @@ async fn account(options: &Options, command: &Account) -> Result<Report> {
             Ok(Report { json: json!(names), text: names.join("\n") })
         }
         Account::Show => {
-            let address = signer(options)?.address();
-            let balance = endpoints(options)?.balance(address).await?;
+            let endpoints = endpoints(options)?;
+            let address = wallet(options, &endpoints).await?.address();
+            let balance = endpoints.balance(address).await?;
             let text = format!("{address} has {}", show_amount(balance));
             Ok(Report { json: json!({ "address": address, "balance": balance.to_string() }), text })
         }

@@ -126,7 +126,7 @@ impl Which {
         }
         let operator = match self.operator {
             Some(operator) => operator,
-            None => session.signer()?.address(),
+            None => session.address().await?,
         };
         match session.muster.read(IMuster::nodeOfCall { who: operator }).await? {
             0 => bail!("{operator} never joined a node, and works for none"),

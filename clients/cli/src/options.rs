@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use alloy::primitives::{Address, U256};
 use clap::{Args, Parser, Subcommand};
-use muster_client::parse_amount;
+use muster_client::{parse_amount, Place};
 
-use crate::{admin, earnings, keepalive, keeper, node, stores, task, watch, why};
+use crate::{admin, earnings, exporter, keepalive, keeper, node, stores, task, watch, why};
 
 /// Muster from the command line: run a node, have tasks run, keep a network going.
 ///
@@ -43,6 +43,10 @@ pub struct Options {
     /// A key in an encrypted file (Web3 Secret Storage), as geth and cast make them
     #[arg(long, env = "ETH_KEYSTORE", value_name = "FILE", global = true)]
     pub keystore: Option<PathBuf>,
+    /// A key that does not come here: `ledger`, `ledger:PATH`, `aws:KEY`, `gcp:VERSION`, or the URL of a signer such as Web3Signer, with
+    /// #ADDRESS behind it if that has several accounts
+    #[arg(long, env = "MUSTER_SIGNER", value_name = "PLACE", hide_env_values = true, global = true, conflicts_with_all = ["account", "keystore"])]
+    pub signer: Option<Place>,
     /// The file with the key's password; without it the password is asked for
     #[arg(long, env = "ETH_PASSWORD", value_name = "FILE", global = true)]
     pub password_file: Option<PathBuf>,
@@ -58,6 +62,12 @@ pub struct Options {
     /// Print JSON: one object, or one a line from what goes on. Amounts are wei, as strings
     #[arg(long, global = true)]
     pub json: bool,
+    /// Which lines the log has, on standard error: a level, or levels by module
+    #[arg(long, env = "MUSTER_LOG", value_name = "FILTER", default_value = "info", global = true)]
+    pub log: String,
+    /// The log as JSON, an object a line
+    #[arg(long, env = "MUSTER_LOG_JSON", global = true)]
+    pub log_json: bool,
     /// Send nothing; say what would be sent, what it costs, or why it would be refused
     #[arg(long, global = true)]
     pub dry_run: bool,
@@ -101,8 +111,9 @@ pub enum Command {
     /// When the contract's programs expire; renew those that soon will
     Keepalive(keepalive::Keepalive),
     /// What the owner of a network does, and what anybody may put into effect
-    #[command(subcommand)]
-    Admin(admin::Command),
+    Admin(admin::Admin),
+    /// Serve what owners watch as metrics: queue, draws, programs, proposals, reserve, nodes of the chain
+    Exporter(exporter::Exporter),
     /// Keys in encrypted files
     #[command(subcommand)]
     Account(Account),

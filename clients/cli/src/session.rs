@@ -1,17 +1,20 @@
 //! What commands share: the contract, the account, and how a call is sent or only tried.
 
 use std::io::Write;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 use alloy::dyn_abi::{DynSolValue, EventExt};
 use alloy::json_abi::{JsonAbi, Param};
-use alloy::primitives::{keccak256, Address, Bytes, U256};
+use alloy::primitives::{keccak256, Address, Bytes, FixedBytes, U256};
 use alloy::rpc::types::Log;
-use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use anyhow::{anyhow, bail, Context, Result};
-use muster_client::{abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, Muster, Sender, Sending, Settings};
+use muster_client::{
+    abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, Muster, Sender, Sending, Settings, Wallet,
+};
 use serde_json::{json, Value};
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::OnceCell;
 
 use crate::options::Options;
 
@@ -27,7 +30,7 @@ pub struct Report {
 pub struct Session {
     pub options: Options,
     pub muster: Muster,
-    signer: OnceLock<PrivateKeySigner>,
+    wallet: OnceCell<Wallet>,
 }
 
 /// The environment variable of a key without a file.
@@ -37,7 +40,7 @@ impl Session {
     pub async fn open(options: &Options) -> Result<Self> {
         let address = options.muster.context("which contract? --muster ADDRESS, or MUSTER in the environment")?;
         let muster = Muster::connect(endpoints(options)?, address).await?;
-        Ok(Self { options: options.clone(), muster, signer: OnceLock::new() })
+        Ok(Self { options: options.clone(), muster, wallet: OnceCell::new() })
     }
 
     pub fn endpoints(&self) -> &Endpoints {
@@ -50,13 +53,14 @@ impl Session {
         Ok(self.endpoints().listen((!urls.is_empty()).then_some(urls), self.muster.address())?)
     }
 
-    /// The key, whose password is asked for once.
-    pub fn signer(&self) -> Result<&PrivateKeySigner> {
-        if self.signer.get().is_none() {
-            // Nobody else fills it meanwhile: a command asks for one key.
-            let _ = self.signer.set(signer(&self.options)?);
-        }
-        Ok(self.signer.get().expect("just filled"))
+    /// Who signs; a password is asked for once.
+    pub async fn wallet(&self) -> Result<&Wallet> {
+        self.wallet.get_or_try_init(|| wallet(&self.options, self.endpoints())).await
+    }
+
+    /// The account.
+    pub async fn address(&self) -> Result<Address> {
+        Ok(self.wallet().await?.address())
     }
 
     /// The account that calls.
@@ -67,7 +71,7 @@ impl Session {
             ..Sending::default()
         };
         let place = self.options.home().join("transactions");
-        let sender = Sender::open(self.endpoints().clone(), self.signer()?.clone(), &place, sending).await?;
+        let sender = Sender::open(self.endpoints().clone(), self.wallet().await?.clone(), &place, sending).await?;
         Ok(Account::new(self.muster.clone(), sender))
     }
 
@@ -83,7 +87,7 @@ impl Session {
     /// Calls, or only says what the call would come to.
     pub async fn call<C: SolCall + Clone>(&self, call: C, value: U256, what: &str) -> Result<Report> {
         if self.options.dry_run {
-            return self.tried(self.signer()?.address(), call, value, what).await;
+            return self.tried(self.address().await?, call, value, what).await;
         }
         let account = self.account().await?;
         self.call_by(&account, call, value, what).await
@@ -166,7 +170,7 @@ impl<'a> Payments<'a> {
     pub async fn call<C: SolCall + Clone>(&mut self, call: C, value: U256, what: impl Fn(U256) -> String) -> Result<Report> {
         let session = self.session;
         let Some(account) = &self.account else {
-            return session.tried(session.signer()?.address(), call, value, &what(value)).await;
+            return session.tried(session.address().await?, call, value, &what(value)).await;
         };
         let name = format!("{} {:#x} {}", self.names.len(), keccak256(&self.asked), session.muster.address());
         self.names.push(name.clone());
@@ -211,8 +215,11 @@ pub fn endpoints(options: &Options) -> Result<Endpoints> {
     Ok(Endpoints::new(&urls, settings)?)
 }
 
-/// The key of the flags, or of the environment.
-pub fn signer(options: &Options) -> Result<PrivateKeySigner> {
+/// Who signs, by the flags or the environment.
+pub async fn wallet(options: &Options, endpoints: &Endpoints) -> Result<Wallet> {
+    if let Some(place) = &options.signer {
+        return Ok(place.open(endpoints.chain().await?).await?);
+    }
     let file = match (&options.keystore, &options.account) {
         (Some(file), _) => Some(file.clone()),
         (None, Some(name)) => Some(options.home().join("keystore").join(name)),
@@ -223,10 +230,13 @@ pub fn signer(options: &Options) -> Result<PrivateKeySigner> {
         std::fs::metadata(&file).map_err(|error| {
             Error::Key(format!("{}: {error}: `muster account list` has the names that there are", file.display()))
         })?;
-        return Ok(key::from_keystore(&file, &password(options, false)?)?);
+        return Ok(key::from_keystore(&file, &password(options, false)?)?.into());
     }
-    key::from_environment(KEY)?
-        .ok_or_else(|| anyhow!(Error::Key(format!("which key? --account NAME, --keystore FILE, or {KEY} in the environment"))))
+    let found = key::from_environment(KEY)?;
+    let none = || {
+        anyhow!(Error::Key(format!("which key? --account NAME, --keystore FILE, --signer PLACE, or {KEY} in the environment")))
+    };
+    found.map(Wallet::from).ok_or_else(none)
 }
 
 /// The password of the key's file, asked for where no file gives it; twice for a new one.
@@ -246,6 +256,28 @@ fn interface() -> &'static JsonAbi {
     static ABI: LazyLock<JsonAbi> =
         LazyLock::new(|| serde_json::from_str(include_str!("IMuster.json")).expect("abi/IMuster.json is an ABI"));
     &ABI
+}
+
+/// A function of the interface as its signature; its selector, if there is none.
+pub fn function_name(selector: FixedBytes<4>) -> String {
+    let function = interface().functions().find(|function| function.selector() == selector);
+    function.map_or_else(|| selector.to_string(), |function| function.signature())
+}
+
+/// The selectors of the interface's functions of this name.
+pub fn functions_named(name: &str) -> Vec<FixedBytes<4>> {
+    interface().functions().filter(|function| function.name == name).map(|function| function.selector()).collect()
+}
+
+/// Ends when the process is asked to end.
+pub fn asked_to_end() -> Result<impl std::future::Future<Output = ()>> {
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+    })
 }
 
 /// A log as an event with its values by name; as it is, if it is none of the interface.

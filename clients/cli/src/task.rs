@@ -259,7 +259,7 @@ impl Ask {
             Policy::Single | Policy::Sampled => 1,
             Policy::Replicated => 3,
             Policy::Rated => {
-                let application = session.signer()?.address();
+                let application = session.address().await?;
                 session.muster.read(IMuster::profileCall { application }).await?._0.most
             }
         };

@@ -14,9 +14,9 @@ use muster_client::{pause, show_amount, Event, IMuster};
 use muster_core::{qos, weight};
 use serde_json::json;
 
-use crate::history;
 use crate::node::{status, wad, Which};
 use crate::session::{Report, Session};
+use crate::{earnings, history};
 
 #[derive(Args)]
 pub struct Why {
@@ -28,6 +28,8 @@ pub struct Why {
     /// Give up where the network has more nodes than this
     #[arg(long, default_value_t = 20_000)]
     most_nodes: u32,
+    #[command(flatten)]
+    power: earnings::Power,
 }
 
 type Node = IMuster::NodeView;
@@ -153,6 +155,12 @@ impl Why {
             _ => "as many as chance allows",
         };
 
+        // Of a node that never joined there is nothing to reckon.
+        let hour = if node.status == 0 && node.node == 0 {
+            None
+        } else {
+            Some(earnings::Books::of(session, number, self.days).await?.hour(&self.power))
+        };
         let mut text = format!(
             "node {number}: {}, {}\n",
             status(node.status),
@@ -172,8 +180,11 @@ impl Why {
              {least} to {most} in 95 of 100 cases: {verdict}\n  {from_queue} more from the queue, {members} as a member of a validation group",
             wad(node.reliability), wad(node.longTerm), wad(staking), wad(own), part * 100.0, node.models.len(), node.inUse.len(), self.days, drawn.len(),
         );
+        if let Some(hour) = &hour {
+            let _ = write!(text, "\n  an hour: {}", hour.text());
+        }
         let json = json!({
-            "node": number, "status": status(node.status), "missing": missing, "reliability": node.reliability.to_string(),
+            "hour": hour.map(|hour| hour.json()), "node": number, "status": status(node.status), "missing": missing, "reliability": node.reliability.to_string(),
             "longTerm": node.longTerm.to_string(), "staking": staking.to_string(), "weight": own.to_string(), "share": part,
             "models": node.models.len(), "days": self.days, "drawn": drawn.len(), "skipped": skipped, "actual": actual, "expected": expected,
             "interval": [least, most], "fromQueue": from_queue, "asMember": members,
@@ -202,7 +213,11 @@ impl Why {
         let input = sent.as_ref().and_then(|sent| sent["input"].as_str()?.parse::<alloy::primitives::Bytes>().ok());
         let Some(reasons) = input.and_then(|input| pause::reasons(&input)) else { return Ok(OWN.into()) };
         let told: Vec<_> = reasons.iter().map(|reason| format!("{reason}: {}", pause::explain(reason))).collect();
-        Ok(format!("its agent has paused it, and pauses it again as long as there is a reason. {}", told.join(". ")))
+        Ok(format!(
+            "its agent has paused it, and pauses it again as long as there is a reason. When it did, that was {}. A reason that came \
+             later stands in the agent's log and its metric muster_agent_paused_by_agent alone: no call pauses a node twice",
+            told.join(". And ")
+        ))
     }
 
     /// What keeps a node from work.

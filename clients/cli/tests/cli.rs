@@ -571,6 +571,9 @@ async fn keys_are_kept_encrypted() {
     assert!(!with(&["account", "new", "../other"]).status.success());
     let names: Value = serde_json::from_slice(&with(&["account", "list"]).stdout).unwrap();
     assert_eq!(names, serde_json::json!(["mine", "other"]));
+    // As geth makes them.
+    let kept: Value = serde_json::from_slice(&fs::read(person.home.join("keystore/mine")).unwrap()).unwrap();
+    assert_eq!(kept["crypto"]["kdfparams"]["n"], 1 << 18);
     // By the file alone.
     let shown = person
         .command(&[&["account", "show", "--account", "mine", "--json"], &file[..]].concat())
@@ -738,4 +741,167 @@ async fn a_prompt_goes_in_and_a_picture_comes_out() {
     );
     assert!(!std::path::Path::new(&picture).exists());
     assert_eq!(person.says(&["task", "result", &id]).trim(), found.to_string());
+}
+
+#[tokio::test]
+async fn an_owner_proposes_withdraws_and_hands_calls_over() {
+    let site = Site::new(&[]).await;
+    let owner = site.is(site.world.key.to_bytes());
+    let other = Address::repeat_byte(7).to_string();
+    let program = site.world.deployment.programs["lens"].address.to_string();
+    owner.done(&["admin", "propose-programs", &program, "withdraw", "0x01020304"]);
+    owner.done(&["admin", "set", "unbonding", "3600"]);
+    owner.done(&["admin", "propose-treasury", &other]);
+    owner.done(&["admin", "transfer-ownership", &other]);
+    let rows = || {
+        let found = owner.done(&["admin", "proposals"]);
+        let row = |row: &Value| ["kind", "what", "to"].map(|name| row[name].as_str().unwrap().to_string());
+        found.as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    let wanted = [
+        ["parameter", "unbonding", "3600"],
+        ["treasury", "treasury", &other],
+        ["ownership", "owner", &other],
+        ["programs", "withdraw(address) 0x01020304", &program],
+    ];
+    assert_eq!(rows(), wanted);
+    let early = owner.fails(3, &["admin", "accept-programs", &program, "withdraw(address)", "0x01020304"]);
+    assert_eq!(early["refusal"], "TooEarly");
+    owner.done(&["admin", "withdraw-programs", &program, "withdraw", "0x01020304"]);
+    owner.done(&["admin", "propose-treasury", &Address::ZERO.to_string()]);
+    owner.done(&["admin", "transfer-ownership", &Address::ZERO.to_string()]);
+    owner.done(&["admin", "withdraw-parameter", "unbonding"]);
+    assert_eq!(rows(), [["parameter", "unbonding", "86400"]]);
+    owner.fails(1, &["admin", "renounce-upgrades"]);
+
+    // To be sent by another, without a key and without anything sent.
+    let without = |arguments: &[&str]| {
+        let output = owner.command(arguments).env_remove("PRIVATE_KEY").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (data, said) = without(&["admin", "--calldata", "stop"]);
+    assert_eq!(data.trim(), alloy::primitives::Bytes::from(IMuster::setPausedCall { on: true }.abi_encode()).to_string());
+    assert!(said.contains(&owner.address().to_string()), "{said}");
+    assert_eq!(owner.done(&["network"])["paused"], false);
+    // What would be refused now is said, and no hindrance.
+    let (_, said) = without(&["admin", "--calldata", "accept", "unbonding"]);
+    assert!(said.contains("refused: TooEarly"), "{said}");
+    let file = site.homes.path().join("batch.json");
+    without(&["admin", "--safe", file.to_str().unwrap(), "set", "limitMin", "90"]);
+    without(&["admin", "list-gpu", "65536", "--safe", file.to_str().unwrap()]);
+    let batch: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let calls = batch["transactions"].as_array().unwrap();
+    let set = IMuster::setParameterCall { parameter: 5, value: U256::ZERO }.abi_encode();
+    assert_eq!((calls.len(), &calls[0]["to"]), (2, &serde_json::json!(site.world.muster.address())));
+    assert_eq!(calls[0]["data"].as_str().unwrap()[..10], alloy::primitives::Bytes::from(set).to_string()[..10]);
+    assert_eq!(batch["meta"]["createdFromSafeAddress"], serde_json::json!(owner.address()));
+}
+
+#[tokio::test]
+async fn an_exporter_tells_what_owners_watch_also_when_programs_have_expired() {
+    let mut site = Site::new(&[]).await;
+    if !site.world.travels("an_exporter_tells_what_owners_watch_also_when_programs_have_expired") {
+        return;
+    }
+    let owner = site.is(site.world.key.to_bytes());
+    site.operator().await;
+    let application = site.person(1_000_000).await;
+    task(&application, "100000");
+    task(&application, "50000");
+    owner.done(&["admin", "propose-treasury", &Address::repeat_byte(7).to_string()]);
+    site.world.travel(100);
+    let text = owner.says(&["exporter", "--once"]);
+    let has = |text: &str, line: &str| text.lines().any(|found| found.starts_with(line));
+    for line in [
+        "muster_tasks_queued 1.0",
+        "muster_queue_oldest_seconds 100.0",
+        "muster_nodes_joined 1.0",
+        "muster_draws_due 0.0",
+        "muster_reserve_wei ",
+        "muster_proposal_effective_timestamp_seconds{kind=\"treasury\"",
+        "muster_part_up{part=\"proposals\"} 1.0",
+    ] {
+        assert!(has(&text, line), "{line}: {text}");
+    }
+    let up = |text: &str, value: &str| {
+        text.lines().filter(|line| line.starts_with("muster_program_up{") && line.ends_with(value)).count()
+    };
+    let programs = site.world.deployment.behind().count();
+    assert_eq!(up(&text, " 1.0"), programs, "{text}");
+
+    // What can list the programs has expired with the others.
+    site.world.travel(366 * 86_400);
+    let text = owner.says(&["exporter", "--once"]);
+    assert_eq!(up(&text, " 0.0"), programs, "{text}");
+    assert!(has(&text, "muster_part_up{part=\"network\"} 0.0") && has(&text, "muster_part_up{part=\"programs\"} 1.0"), "{text}");
+    let file = site.homes.path().join("keepalive.prom");
+    let failed = owner.fails(1, &["keepalive", "--metrics", file.to_str().unwrap()]);
+    let said = failed["error"].as_str().unwrap();
+    assert_eq!(said.matches("it has expired, 366 days after it was activated").count(), programs, "{said}");
+    let text = fs::read_to_string(file).unwrap();
+    assert!(has(&text, &format!("muster_keepalive_trouble {programs}.0")), "{text}");
+}
+
+#[tokio::test]
+async fn a_keeper_that_goes_on_serves_metrics_and_logs_in_json() {
+    let mut site = Site::new(&[]).await;
+    site.operator().await;
+    let (keeper, application) = (site.person(0).await, site.person(1_000_000).await);
+    let command = ["keeper", "--every", "1", "--listen", "127.0.0.1:0", "--log-json"];
+    let mut running = keeper.command(&command).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = std::io::BufRead::lines(std::io::BufReader::new(running.stderr.take().unwrap()));
+    let line: Value = serde_json::from_str(&log.next().unwrap().unwrap()).unwrap();
+    assert_eq!(line["level"], "INFO");
+    let said = line["message"].as_str().unwrap();
+    let at = said.strip_prefix("metrics at http://").and_then(|rest| rest.strip_suffix("/metrics")).unwrap();
+    application.done(&["task", "create", "--input-digest", DIGEST, "--fee", "70000"]);
+    let metric = |name: &str| {
+        let mut stream = std::net::TcpStream::connect(at).unwrap();
+        let asked = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        std::io::Write::write_all(&mut stream, asked.as_bytes()).unwrap();
+        let text = std::io::read_to_string(stream).unwrap();
+        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok())
+    };
+    let begun = std::time::Instant::now();
+    while metric("muster_keeper_calls_total").unwrap() < 1.0 {
+        assert!(begun.elapsed() < std::time::Duration::from_mins(2), "it draws nothing");
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    assert!(metric("muster_keeper_gas_wei_total").unwrap() > 0.0 && metric("muster_keeper_balance_wei").unwrap() > 0.0);
+    running.kill().unwrap();
+    running.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_signer_elsewhere_signs_for_an_operator() {
+    let site = Site::new(&[]).await;
+    // The embedded node signs for its accounts, as geth does.
+    if site.world.node.is_none() {
+        return;
+    }
+    let nobody = site.is(B256::repeat_byte(1));
+    let endpoints = Endpoints::new(&[&site.url], Settings::default()).unwrap();
+    let accounts: Vec<Address> = endpoints.ask("eth_accounts", serde_json::json!([])).await.unwrap();
+    let account = *accounts.last().unwrap();
+    let with = |place: &str, arguments: &[&str]| {
+        let output = nobody.command(&[arguments, &["--json"]].concat()).env("MUSTER_SIGNER", place).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).to_string();
+        (output.status.code(), serde_json::from_str::<Value>(said.lines().last().unwrap()).unwrap())
+    };
+    let place = format!("{}#{account}", site.url);
+    let (code, shown) = with(&place, &["account", "show"]);
+    assert_eq!((code, &shown["address"]), (Some(0), &serde_json::json!(account)));
+    let join = ["node", "join", "--gpu", "NVIDIA RTX 4090", "--plain", "--vram", "24"];
+    assert_eq!(with(&place, &join).0, Some(0));
+    assert_eq!(with(&place, &["node", "status"]).1["operator"], serde_json::json!(account));
+    // Which of several is to be said, and one of its own.
+    let (code, said) = with(&site.url, &["node", "pause"]);
+    assert_eq!(code, Some(6), "{said}");
+    assert_eq!(with(&format!("{}#{}", site.url, Address::repeat_byte(1)), &["node", "pause"]).0, Some(6));
+    // What this is built without is said.
+    let (code, said) = with("aws:key", &["account", "show"]);
+    assert!(cfg!(feature = "aws") || code == Some(6) && said["error"].as_str().unwrap().contains("the feature `aws`"), "{said}");
+    let wrong = nobody.command(&["account", "show"]).env("MUSTER_SIGNER", "elsewhere").output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
 }
