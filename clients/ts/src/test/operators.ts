@@ -262,9 +262,11 @@ export class Operators {
     const { account } = owner;
     const page = { from: 0, count: 16 };
     const [pending, calls] = await Promise.all([owner.getPendingTasks(page), owner.getCalls(page)]);
-    const drawn = pending.filter(({ drawBlock }) => drawBlock <= head).length;
-    if (drawn) await this.chain.send(account, "dispatch", [drawn]);
-    if (calls.some(({ drawBlock }) => drawBlock <= head)) await this.chain.send(account, "formGroup", []);
+    const due = (draws: readonly { drawBlock: bigint }[]) => draws.filter(({ drawBlock }) => drawBlock <= head).length;
+    const drawn = due(pending);
+    // Draws are made in turn: a call that makes one kind alone does nothing while another's is due before.
+    const count = Math.min(drawn + due(calls), page.count);
+    if (count) await this.chain.send(account, "dispatch", [count]);
     let waits = pending.length > drawn || calls.length > 0;
     for (const { number, open } of this.nodes) {
       for (const { id, group, lotBlock } of open) {
