@@ -82,7 +82,10 @@ impl Command {
     pub async fn run(&self, session: &Session) -> Result<Report> {
         match self {
             Self::Show { account } => {
-                let account = account.map_or_else(|| session.signer().map(|key| key.address()), Ok)?;
+                let account = match account {
+                    Some(account) => *account,
+                    None => session.address().await?,
+                };
                 let uris = session.muster.stores_of(account).await?;
                 let text = if uris.is_empty() { format!("{account} publishes no store") } else { uris.replace(' ', "\n") };
                 Ok(Report { json: json!({ "account": account, "stores": uris.split_whitespace().collect::<Vec<_>>() }), text })
