@@ -128,10 +128,9 @@ fn draws_until_formed(w: &mut World, spec: &IMuster::TaskSpec, most: u32) -> Opt
 }
 
 /// Where more than 32 are idle, different nodes are drawn by weight in a bounded number of tries, and a draw that finds fewer than `most`
-/// is made again. A few great stakes take nearly all tries.
+/// is made again. A few great stakes took nearly all tries, and kept such a task Pending for good; now no try falls on who is chosen.
 #[test]
-fn great_stakes_keep_a_rated_task_pending() {
-    let mut rows = Vec::new();
+fn great_stakes_do_not_keep_a_rated_task_pending() {
     for (whales, tokens) in [(0u64, 400u128), (3, 400 << 12), (1, 400 << 18), (3, 400 << 18)] {
         let mut w = network(40);
         for n in 0..whales {
@@ -139,30 +138,15 @@ fn great_stakes_keep_a_rated_task_pending() {
         }
         let mem = w.mem.clone();
         for (most, spec) in [(7u8, rated()), (9, rated()), (9, rated_image(0, 8))] {
-            let (mut formed, mut draws) = (0, 0);
+            let mut draws = 0;
             for seed in 0..20 {
                 w.mem = mem.clone();
                 w.mem.block += seed * 1_000;
                 set_profile(&mut w, CREATOR, Profile { most, ..USUAL });
-                let took = draws_until_formed(&mut w, &spec, 100);
-                formed += u32::from(took.is_some());
-                draws += took.unwrap_or(100);
+                draws += draws_until_formed(&mut w, &spec, 100).expect("it is formed");
             }
-            rows.push((whales, tokens, most, spec.gpu > 0, formed, f64::from(draws) / 20.0));
-            println!("{:?}", rows.last().unwrap());
+            assert!(draws < 30, "{whales} of {tokens}, {most}: {draws} draws of 20 tasks");
         }
-    }
-    let told = |i: usize| {
-        let (whales, tokens, _, _, formed, draws) = rows[i];
-        format!("{formed} of 20 within 100 draws after {whales} of {tokens} tokens, {draws} on average")
-    };
-    priced(
-        "a rated task kept Pending by great stakes",
-        "40 other idle nodes of 400 tokens, nine nodes of any GPU wanted",
-        &[2, 5, 8, 11].map(told).join(", "),
-    );
-    for (whales, tokens, most, _, formed, draws) in rows {
-        assert!(tokens == 400 << 18 || formed == 20 && draws < 6.0, "{whales} of {tokens}, {most}: {formed}, {draws}");
     }
 }
 

@@ -3,7 +3,9 @@
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
 use muster_core::id::{GpuGroup, Grade, NodeId, QueueId};
+use muster_core::qos::highest_qos;
 use muster_core::record::Status;
+use muster_core::weight::class_bound;
 use muster_model::refused;
 use muster_model::validated::*;
 use muster_model::world::*;
@@ -11,6 +13,7 @@ use muster_protocol::flow::draw::{Members, Rng};
 use muster_protocol::host::Host;
 use muster_protocol::store::node::Seat;
 use muster_protocol::store::registry;
+use muster_protocol::store::sampler::{Among, Field};
 use muster_protocol::store::task::Task;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::Network;
@@ -543,5 +546,127 @@ fn nobody_on_the_way_out_is_kept_for_another_draw() {
         w.dispatch(0).unwrap();
         assert_eq!(w.node(leaves).status, if quits { 0 } else { 5 }, "{grade} {quits}");
         check_money(&mut w);
+    }
+}
+
+/// What the draw of three comes to by exact probabilities: the chance that so many tries leave it undecided, and by how much sets of three are
+/// then favoured in all (total variation), drawn again as a whole. Tries fall on a node by `widths` of what is `left`, and are accepted in a
+/// share of them. With `again` they also fall on who is chosen already.
+fn reckoned(weights: &[f64], widths: &[f64], accepted: &[f64], left: f64, tries: usize, again: bool) -> (f64, f64) {
+    let (nodes, mut sets, mut decided) = (weights.len(), std::collections::BTreeMap::new(), 0.0);
+    for a in 0..nodes {
+        for b in (0..nodes).filter(|&b| b != a) {
+            for c in (0..nodes).filter(|&c| c != a && c != b) {
+                // Chances of this order, and of an accepted try before each.
+                let (mut exact, mut chances, mut left) = (1.0, [0.0; 3], left);
+                let mut there: Vec<usize> = (0..nodes).collect();
+                for (chance, node) in chances.iter_mut().zip([a, b, c]) {
+                    exact *= weights[node] / there.iter().map(|&i| weights[i]).sum::<f64>();
+                    *chance = there.iter().map(|&i| widths[i] / left * accepted[i]).sum();
+                    there.retain(|&i| i != node);
+                    left -= if again { 0.0 } else { widths[node] };
+                }
+                let mut chosen = [1.0, 0.0, 0.0, 0.0];
+                for _ in 0..tries {
+                    for i in (0..3).rev() {
+                        let moved = chosen[i] * chances[i];
+                        chosen[i] -= moved;
+                        chosen[i + 1] += moved;
+                    }
+                }
+                let mut set = [a, b, c];
+                set.sort_unstable();
+                let cell = sets.entry(set).or_insert((0.0, 0.0));
+                *cell = (cell.0 + exact, cell.1 + exact * chosen[3]);
+                decided += exact * chosen[3];
+            }
+        }
+    }
+    (1.0 - decided, sets.values().map(|(exact, made)| (made / decided - exact).abs()).sum::<f64>() / 2.0)
+}
+
+/// A draw that finds fewer than three is made again as a whole, which favours sets that are found soon. By how much is at most the chance that
+/// it finds fewer, and reckoned here exactly. Great stakes do not bias it, for no try falls on who is chosen; but where a few nodes are as good
+/// as can be, and many as bad, sets of the good ones are favoured.
+#[test]
+fn how_exact_a_draw_of_three_is_beside_great_stakes_and_among_bad_nodes() {
+    // Nodes of these stakes, Q_long and H; the undecided draws and bias of 48 tries at most: as it is, and if chosen nodes could be met again.
+    type Node = (u128, u8, u64);
+    let (usual, bad, good): (Node, Node, Node) = ((400, 5, 1_000), (400, 0, 101), (400, 10, 1_000));
+    let great = |tokens: u128| (tokens, 5, 1_000);
+    let of = |nodes: &[(usize, Node)]| nodes.iter().flat_map(|&(n, node)| vec![node; n]).collect::<Vec<Node>>();
+    let cases = [
+        ("12 equal ones", of(&[(12, usual)]), (0.001, 0.0001), 0.0),
+        ("50 % of the weight", of(&[(11, usual), (1, great(383_000))]), (0.001, 0.0001), 0.0),
+        ("90 % of the weight", of(&[(11, usual), (1, great(34_800_000))]), (0.02, 0.0001), 0.5),
+        ("99 % of the weight", of(&[(3, bad), (1, (104_857_600, 10, 1_000))]), (0.6, 0.0001), 0.9),
+        ("the largest stake", of(&[(11, usual), (1, great(104_857_600))]), (0.02, 0.0001), 0.5),
+        ("three of the largest", of(&[(9, usual), (3, great(104_857_600))]), (0.001, 0.0001), 0.005),
+        ("2 good, 10 at H 0.3", of(&[(10, (400, 5, 300)), (2, good)]), (0.001, 0.001), 0.0),
+        ("2 good, 10 at Q 1", of(&[(10, (400, 1, 1_000)), (2, good)]), (0.01, 0.001), 0.0),
+        ("2 good, 10 as bad as can be", of(&[(10, bad), (2, good)]), (0.6, 0.05), 0.4),
+    ];
+    println!(
+        "nodes | greatest share of the weight | 48 tries: undecided, bias | 24 tries | 48 tries that meet chosen ones again"
+    );
+    for (name, nodes, (most_undecided, most_bias), before) in cases {
+        let mut w = world(0, 1);
+        for (n, &(tokens, score, h)) in (1..).zip(&nodes) {
+            w.join(n, "card", 24, &[], tokens).unwrap();
+            w.call(who(1), 0, |net| {
+                net.record_score(NodeId(n as u32), score);
+                Ok(())
+            })
+            .unwrap();
+            let mut seat = Seat::load(&w.mem, NodeId(n as u32));
+            (seat.node.h, seat.node.h_at) = (h * 1_000_000_000_000_000, w.mem.now as u32);
+            seat.put(&mut w.mem);
+        }
+        let issued = nodes.len() as u32;
+        let weights: Vec<f64> =
+            (1..=issued).map(|n| w.ask(weightOfCall { number: n, spec: spec(0, &[]) }).weight as f64).collect();
+        let net = Network::open(&mut w.mem).unwrap();
+        let classes: Vec<u8> = (1..=issued).map(|n| Seat::load(net.host, NodeId(n)).node.class(net.rules().base)).collect();
+        let lowest = net.roster().lowest();
+        let bound = class_bound(net.rules().base, net.roster().max_stake(), lowest, highest_qos(net.rules().best)) as f64;
+        let widths: Vec<f64> = classes.iter().map(|&class| f64::from(1u32 << class)).collect();
+        let accepted: Vec<f64> =
+            weights.iter().zip(&classes).map(|(w, class)| w / bound / f64::from(1u32 << (class - lowest))).collect();
+        let (order, models, _) = net.order_for(&image(0)).unwrap();
+        let total = Field::new(net.host, Among::Idle, order.group.into()).total() as f64;
+        let [now, half, then] = [(48, false), (24, false), (48, true)]
+            .map(|(tries, again)| reckoned(&weights, &widths, &accepted, total, tries, again));
+        let share = weights.iter().fold(0.0, |most: f64, &w| most.max(w)) / weights.iter().sum::<f64>();
+        let told = |(undecided, bias): (f64, f64)| format!("{:.2} %, {:.3} %", undecided * 100.0, bias * 100.0);
+        println!("{name} | {:.1} % | {} | {} | {}", share * 100.0, told(now), told(half), told(then));
+        assert!(now.0 <= most_undecided && now.1 <= most_bias && now.1 <= now.0, "{name}: {now:?}");
+        assert!(then.0 >= before, "{name}: {then:?}");
+        // The contract's own draws: each of the sets as often as is exact, within what chance and the bias allow, and no more undecided.
+        let task = Task { order, models, ..Task::default() };
+        let (rounds, mut undecided, mut counts) = (4_000u64, 0, std::collections::BTreeMap::new());
+        for round in 0..rounds {
+            let mut rng = Rng::new(net.host, keccak256((round, name.len() as u64).abi_encode()).0, order.id);
+            match net.draw_members(&task, &[], &mut rng) {
+                Members::Nodes(nodes) => nodes.iter().for_each(|n| *counts.entry(n.0).or_insert(0u32) += 1),
+                _ => undecided += 1,
+            }
+        }
+        let decided = (rounds - undecided) as f64;
+        assert!(undecided as f64 <= now.0 * rounds as f64 + 4.0 * (rounds as f64 * now.0).sqrt(), "{name}: {undecided}");
+        // Each node's chance to be among the three.
+        let sum: f64 = weights.iter().sum();
+        for (x, node) in (1..=issued).enumerate() {
+            let mut chance = weights[x] / sum;
+            for a in (0..weights.len()).filter(|&a| a != x) {
+                let left = sum - weights[a];
+                chance += weights[a] / sum * weights[x] / left;
+                for b in (0..weights.len()).filter(|&b| b != a && b != x) {
+                    chance += weights[a] / sum * weights[b] / left * weights[x] / (left - weights[b]);
+                }
+            }
+            let seen = f64::from(*counts.get(&node).unwrap_or(&0)) / decided;
+            let deviation = (chance * (1.0 - chance) / decided).sqrt();
+            assert!((seen - chance).abs() < 4.5 * deviation + now.1 + 1e-9, "{name}: node {node} {seen} of {chance}");
+        }
     }
 }

@@ -324,9 +324,28 @@ fn tries<H: Host>(
     Err(missed)
 }
 
+/// What may not be drawn any more of the numbers that fall on nodes: the first of each node's, and its class, in rising order.
+#[derive(Default)]
+struct Taken(Vec<(u64, u8)>);
+
+impl Taken {
+    /// The `u`-th of the numbers that are left.
+    fn beside(&self, u: u64) -> u64 {
+        self.0.iter().fold(u, |u, &(first, class)| if u >= first { u + (1 << class) } else { u })
+    }
+
+    /// Takes a node's numbers.
+    fn take(&mut self, first: u64, class: u8) {
+        let place = self.0.partition_point(|&(other, _)| other < first);
+        self.0.insert(place, (first, class));
+    }
+}
+
 /// Draws different nodes by weight, one after the other, until `chosen` has `most`: among those of a field and those `beside` it that
 /// `fits`, and that are not chosen already. `began` is [`Host::reads`] when the draw did. Holding a model weighs and is not required.
 /// Fewer if the draw stayed undecided.
+///
+/// No try falls on a node that was chosen here: so a great stake costs the others no tries.
 pub(crate) fn draw_several<H: Host>(
     net: &Network<'_, H>,
     field: Field,
@@ -338,27 +357,36 @@ pub(crate) fn draw_several<H: Host>(
 ) {
     let pass = pass(net, &field, models.len as u32);
     let class = |seat: &Seat| seat.node.class(net.rules.base);
-    let total = pass.field.total() + beside.iter().map(|seat| 1 << class(seat)).sum::<u64>();
+    let mut left = pass.field.total() + beside.iter().map(|seat| 1 << class(seat)).sum::<u64>();
+    let mut taken = Taken::default();
     for _ in 0..SEVERAL_TRIES {
-        if total == 0 || chosen.len() >= most || net.host.reads().wrapping_sub(began) > SEVERAL_READS {
+        if left == 0 || chosen.len() >= most || net.host.reads().wrapping_sub(began) > SEVERAL_READS {
             break;
         }
-        let u = rng.below(net.host, total);
+        let u = taken.beside(rng.below(net.host, left));
         let spot = match u.checked_sub(pass.field.total()) {
-            None => pass.field.pick(net.host, u).map(|spot| (spot.node, spot.class)),
+            None => pass.field.pick(net.host, u).map(|spot| (spot.node, spot.class, spot.within)),
             Some(mut u) => beside.iter().find_map(|seat| {
-                let here = u < 1 << class(seat);
+                let (within, here) = (u, u < 1 << class(seat));
                 u = u.saturating_sub(1 << class(seat));
-                here.then(|| (seat.id, class(seat)))
+                here.then(|| (seat.id, class(seat), within))
             }),
         };
-        let Some((node, class)) = spot.filter(|(node, _)| !chosen.contains(node)) else { continue };
-        let seat = Seat::load(net.host, node);
-        let (height, merit) = (height(net, &pass, class, rng), merit(net, &seat.node));
-        // What it holds need not be read where that cannot make up for it.
-        let accepted = |boost| height < mul_wad(merit, boost) as u128;
-        if fits(&seat) && accepted(pass.largest_boost) && accepted(net.locality(&seat, models).0) {
-            chosen.push(node);
+        let Some((node, class, within)) = spot else { continue };
+        let mut gone = chosen.contains(&node);
+        if !gone {
+            let seat = Seat::load(net.host, node);
+            let (height, merit) = (height(net, &pass, class, rng), merit(net, &seat.node));
+            // What it holds need not be read where that cannot make up for it.
+            let accepted = |boost| height < mul_wad(merit, boost) as u128;
+            gone = fits(&seat) && accepted(pass.largest_boost) && accepted(net.locality(&seat, models).0);
+            if gone {
+                chosen.push(node);
+            }
+        }
+        if gone {
+            taken.take(u - within, class);
+            left -= 1 << class;
         }
     }
 }

@@ -410,6 +410,8 @@ pub struct Spot {
     pub count: u32,
     /// Nodes in the group, idle or active as was asked.
     pub peers: u32,
+    /// How far into its part `u` fell: it has the 2^class numbers from `u` less this on.
+    pub within: u64,
     /// A model that it is known to hold; 0 if none is.
     pub holds: ModelId,
 }
@@ -607,7 +609,8 @@ fn spot<H: Host>(host: &H, among: Among, group: GpuGroup, counts: Counts, mut u:
             let place = (u >> class) as u32;
             let w = host.load(among.member_slot(host, group, class, place));
             let holds = ModelId(if w.0[3] & held(place) != 0 { w.0[3] & MODEL } else { 0 });
-            return Some(Spot { node: listed(&w, place), group, class, place, count, peers: counts.members(), holds });
+            let within = u & ((1 << class) - 1);
+            return Some(Spot { node: listed(&w, place), group, class, place, count, peers: counts.members(), within, holds });
         }
         u -= all;
     }
