@@ -74,7 +74,7 @@ pub async fn run(path: &Path) -> Result<()> {
         )),
         Ok(None) => note(&format!("seed: the agent makes {} at its first start: copy it elsewhere then", seed.display())),
         Err(error) => {
-            found.bad(&format!("seed: {error}"), "bring its copy back, with mode 600, for the user that the agent runs as")
+            found.bad(&format!("seed: {error}"), "bring its copy back, with mode 600, for the user that the agent runs as");
         }
     }
     match disk::free(&config) {

@@ -146,6 +146,7 @@ pub fn commitment(id: u64, node: u32, kind: u8, value: B256, salt: B256) -> B256
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy::primitives::{Address, FixedBytes};
 
     #[test]
     fn refusals_say_what_to_do() {
@@ -160,9 +161,9 @@ mod tests {
         assert_eq!(within.to_string(), "RefusedInBatch { place: 2, reason: TooManyPending { pending: 4095 } }");
         assert_eq!(within.advice(), Advice::Later);
         assert!(due.notice().unwrap().starts_with("Draws are due that this call could change"));
-        let nothing = Refusal::Known(Reason::NothingToWithdraw(IMuster::NothingToWithdraw { account: Default::default() }));
+        let nothing = Refusal::Known(Reason::NothingToWithdraw(IMuster::NothingToWithdraw { account: Address::ZERO }));
         assert!(nothing.notice().unwrap().contains("locked until its unbonding is over"), "{:?}", nothing.notice());
-        let failed = IMuster::ProgramFailed { selector: Default::default(), program: Default::default() };
+        let failed = IMuster::ProgramFailed { selector: FixedBytes::ZERO, program: Address::ZERO };
         assert!(Refusal::Known(Reason::ProgramFailed(failed)).notice().unwrap().contains("expired"));
         let early = Refusal::Known(Reason::DeadlineNotPassed(IMuster::DeadlineNotPassed { id: 1, deadline: 99 }));
         assert_eq!(early.advice(), Advice::At(99));

@@ -72,7 +72,7 @@ pub fn store(directory: &Path, name: &str, password: &Password, key: &PrivateKey
     // Encrypted beside, with nobody's rights but the owner's, then given its name.
     let beside = tempfile::Builder::new().prefix(".new-").tempdir_in(directory).map_err(failed)?;
     let made = beside.path().join("key");
-    fs::write(&made, encrypted(key, password)?).map_err(failed)?;
+    fs::write(&made, encrypted(key, password)).map_err(failed)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -88,7 +88,7 @@ pub fn store(directory: &Path, name: &str, password: &Password, key: &PrivateKey
 const COST: u8 = 18;
 
 /// A key as Web3 Secret Storage, version 3, with the parameters and the address that geth writes.
-fn encrypted(key: &PrivateKeySigner, password: &Password) -> Result<String, Error> {
+fn encrypted(key: &PrivateKeySigner, password: &Password) -> String {
     let (mut salt, mut iv, mut id) = ([0; 32], [0; 16], [0; 16]);
     for random in [&mut salt[..], &mut iv, &mut id] {
         OsRng.fill_bytes(random);
@@ -109,7 +109,7 @@ fn encrypted(key: &PrivateKeySigner, password: &Password) -> Result<String, Erro
             "kdf": "scrypt", "kdfparams": { "dklen": 32, "n": 1u32 << COST, "p": 1, "r": 8, "salt": hex::encode(salt) },
         },
     });
-    Ok(file.to_string())
+    file.to_string()
 }
 
 /// The names of the encrypted files of a directory.

@@ -21,7 +21,7 @@ pub fn add(path: &Path, chain: u64, safe: Address, to: Address, data: &Bytes, wh
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => empty(chain, safe),
         Err(error) => return Err(failed(error)),
     };
-    if batch["chainId"] != chain.to_string() {
+    if batch["chainId"].as_str().and_then(|id| id.parse().ok()) != Some(chain) {
         return Err(wrong(format!("it is for chain {}, and this is {chain}", batch["chainId"])));
     }
     let transactions = batch["transactions"].as_array_mut().ok_or_else(|| wrong("it holds no transactions".into()))?;

@@ -285,7 +285,7 @@ async fn what_others_publish_leads_nowhere_inside() {
     assert_eq!(inside.names().collect::<Vec<_>>(), [url.as_str()]);
     assert_eq!(inside.get(digest).await.unwrap().bytes, b"abc");
     // No more than eight are looked at.
-    let many = vec!["https://store.example"; 12].join(" ");
+    let many = ["https://store.example"; 12].join(" ");
     assert_eq!(Stores::published(&many, BOUNDS, false).names().count(), 8);
 }
 

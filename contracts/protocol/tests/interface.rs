@@ -369,7 +369,7 @@ fn a_worker_says_where_its_nodes_bytes_are() {
     set(&mut w, 90, "https://own.example").unwrap();
     w.send(who(1), 0, setWorkerCall { worker: who(90).into() }).unwrap();
     set(&mut w, 90, "https://named.only").unwrap();
-    assert_eq!((of(&mut w, 1), of(&mut w, 90)), ("".into(), "https://named.only".into()));
+    assert_eq!((of(&mut w, 1), of(&mut w, 90)), (String::new(), "https://named.only".into()));
     w.send(who(90), 0, acceptWorkCall { node: 1 }).unwrap();
     set(&mut w, 90, "https://node.example").unwrap();
     assert!(matches!(&w.events()[..], [.., E::StoresSet(s)] if s.account == who(1)));
@@ -380,7 +380,7 @@ fn a_worker_says_where_its_nodes_bytes_are() {
     w.send(who(90), 0, leaveWorkCall {}).unwrap();
     set(&mut w, 90, "").unwrap();
     set(&mut w, 1, "s3://b").unwrap();
-    assert_eq!((of(&mut w, 1), of(&mut w, 90)), ("s3://b".into(), "".into()));
+    assert_eq!((of(&mut w, 1), of(&mut w, 90)), ("s3://b".into(), String::new()));
 }
 
 #[test]

@@ -1784,7 +1784,8 @@ impl Model {
             Op::Resume(n) => Call::new(self.hand(who(n), n), resumeCall {}),
             Op::Work { who: n, how } => self.about_work(who(n), how),
             Op::Stores { who: n, how } => {
-                let by = if how & 3 == 0 { who(self.operators + 1 + (how >> 2 & 3)) } else { self.hand(who(n), how >> 2) };
+                let by =
+                    if how.is_multiple_of(4) { who(self.operators + 1 + (how >> 2 & 3)) } else { self.hand(who(n), how >> 2) };
                 let uris = match how >> 8 & 15 {
                     0 => String::new(),
                     1 => " ".into(),
