@@ -162,7 +162,7 @@ fn who_is_late_or_withholds_is_not_right_and_nobody_waits_for_it() {
     for (i, &n) in members.iter().enumerate() {
         let v = w.node(n);
         assert_eq!((v.right, v.judged, v.stake, v.openCommitments), (u8::from(i < 5), 1, 400 * TOKEN, 0));
-        assert_eq!(v.reliability < WAD / 2, i >= 7, "H of a deadline that passed");
+        assert_eq!(v.reliability < WAD / 2, i >= 5, "H of an answer that is withheld, and of a deadline that passed");
     }
     check_money(&mut w);
 }

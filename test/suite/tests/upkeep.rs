@@ -174,10 +174,12 @@ async fn a_new_stylus_version_ends_programs_until_they_are_activated_for_it() {
     let (mut worker, _) = w.join(LEAST, "NVIDIA A100", 80, &[]).await;
     let anyone = w.actor(0).await;
     let tool = tool(&w, &anyone).await;
-    // Where the embedded node keeps the rules, whose first two bytes are the version. They go back afterwards, because
-    // other tests are on the same chain.
+    // Where ArbOS keeps the rules of programs, whose first two bytes are the version: the first word of the space [8][0]. They go back
+    // afterwards, because other tests are on the same chain.
     let state: Address = "0xa4b05fffffffffffffffffffffffffffffffffff".parse().unwrap();
-    let at = H256(keccak256([0; 34]));
+    let space = keccak256([&keccak256([8])[..], &[0]].concat());
+    let mut at = H256(keccak256([&space[..], &[0; 31]].concat()));
+    at.0[31] = 0;
     let word = w.chain.provider.get_storage_at(state, at, None).await.unwrap();
     assert_eq!(word.0[..2], [0, 3], "the version that the programs were activated for");
     for version in [2, 3] {

@@ -181,7 +181,7 @@ impl<S: System> Table<S> {
                 self.join(scope, 0);
             }
         }
-        if case.acts.contains(&Act::TimeOut) {
+        if case.acts.iter().any(|act| matches!(act, Act::TimeOut | Act::Withhold)) {
             self.real.pass(1, RECOVERY);
         }
     }
@@ -406,7 +406,7 @@ impl<S: System> Table<S> {
         assert_eq!(events, expected, "{case:?}");
         for (i, &node) in team.members.iter().enumerate() {
             let line = case.line();
-            if case.acts[i] == Act::TimeOut && !order.expires {
+            if (case.acts[i] == Act::TimeOut && !order.expires) || case.acts[i] == Act::Withhold {
                 self.fell(node);
             } else if case.scored && line.verdicts[i] == 1 {
                 // What may still be missing of one is less than a right answer gives back.
