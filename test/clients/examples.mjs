@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Contract, Fragment, Interface, JsonRpcProvider, Wallet, parseEther } from "ethers";
 import { compile } from "./compile.mjs";
@@ -29,6 +29,12 @@ npm("pkg", "set", "type=module");
 mkdirSync(join(project, "node_modules/muster-client"), { recursive: true });
 for (const name of readdirSync(modules)) symlinkSync(join(modules, name), join(project, "node_modules", name));
 execFileSync("tar", ["xzf", process.env.MUSTER_PACKAGE, "--strip-components=1", "-C", join(project, "node_modules/muster-client")]);
+// What the package is made of, in its own versions, as npm would install it.
+const own = join(project, "node_modules/muster-client");
+for (const name of Object.keys(JSON.parse(readFileSync(join(own, "package.json"), "utf8")).dependencies)) {
+  mkdirSync(dirname(join(own, "node_modules", name)), { recursive: true });
+  symlinkSync(join(root, "clients/ts/node_modules", name), join(own, "node_modules", name));
+}
 cpSync(join(root, "abi"), join(project, "abi"), { recursive: true });
 const files = [];
 for (const { language, text } of blocks.filter(({ language }) => ["ts", "js"].includes(language))) {
