@@ -154,7 +154,8 @@ describe("a network that validates every committed answer", () => {
     assert.deepEqual([task.status, task.hash, task.creator, task.fee], ["pending", hash, client.account.address, leastFee]);
     assert.deepEqual(task.spec, { ...muster.specOf(request), inputDigest: sha256(toHex(input)) });
     const end = await client.waitForTask({ id, timeout, onChange: ({ status }) => seen.push(status) });
-    assert.deepEqual(seen, ["pending", "running", "succeeded"]);
+    // A draw that stays undecided is made again.
+    assert.deepEqual(seen.filter((status, at) => status !== seen[at - 1]), ["pending", "running", "succeeded"]);
     const [answer] = end.answers;
     // What the contract itself says.
     const outcome = await client.getOutcome({ id });
