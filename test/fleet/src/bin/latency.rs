@@ -84,7 +84,7 @@ async fn run(o: Options) -> Result<()> {
         let text = draws(&o).await?;
         println!("{text}");
         if o.write {
-            write("docs/latency.md", "<!-- script/bench latency --draws 40 --write -->\n", &text)?;
+            write("docs/latency.md", "<!-- script/bench latency --draws 20 --write -->\n", &text)?;
         }
     }
     Ok(())
