@@ -513,7 +513,7 @@ pub struct Measured {
 
 /// The lines of the table of draws: in which network, and who made them.
 pub fn draws_table(all: &[(String, Draws)]) -> String {
-    let mut text = "| network | draws | by a call for something else | by an agent, for nothing else | its gas | blocks waited: median | 95 % |\n".to_owned();
+    let mut text = "| network | draws | by other calls | by an agent's `dispatch` or `formGroup` | its gas | blocks waited: median | 95 % |\n".to_owned();
     text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
     for (network, draws) in all {
         let part = |n: usize| format!("{:.0} %", 100.0 * n as f64 / draws.all as f64);
