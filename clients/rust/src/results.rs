@@ -124,15 +124,8 @@ impl Muster {
         }
     }
 
-    /// The stores of a node: those of the account that works for it, or else of its operator.
+    /// The stores of a node: its operator's, under whom the contract keeps what a worker publishes, too.
     pub async fn stores_of_node(&self, number: u32) -> Result<String, Error> {
-        let worker = self.read(IMuster::workerOfCall { number }).await?;
-        if worker.works {
-            let stores = self.stores_of(worker.worker).await?;
-            if !stores.is_empty() {
-                return Ok(stores);
-            }
-        }
         let operator = self.read(IMuster::nodeCall { number }).await?.operator;
         self.stores_of(operator).await
     }
