@@ -319,31 +319,26 @@ def page():
     columns = list(COLUMNS) + [(name, name) for name in whole if name not in dict(COLUMNS)]
     not_run = "not run"
 
-    def texts(dtype):
-        rows = []
-        for setting, words in TEXTS.items():
+    def compared(what, settings, dtype, cell):
+        """A row for each setting, a column for each machine."""
+        table = []
+        for setting, words in settings.items():
             cells = []
             for name, _ in columns:
-                if ONLY.get(setting, "cpu" if name == "processor" else "cuda") != ("cpu" if name == "processor" else "cuda"):
+                here = "cpu" if name == "processor" else "cuda"
+                if ONLY.get(setting, here) != here:
                     cells.append("-")
                     continue
-                found = whole.get(name, {}).get("texts", {}).get(dtype, {}).get("settings", {}).get(setting)
-                cells.append(not_run if found is None else f"it cannot: {found}" if isinstance(found, str) else share(found))
-            rows.append([words, *cells])
-        return rows
+                found = whole.get(name, {}).get(what, {}).get(dtype, {}).get("settings", {}).get(setting)
+                cells.append(not_run if found is None else cell(found))
+            table.append([words, *cells])
+        return table
+
+    def texts(dtype):
+        return compared("texts", TEXTS, dtype, lambda found: f"it cannot: {found}" if isinstance(found, str) else share(found))
 
     def images(dtype):
-        rows = []
-        for setting, words in IMAGES.items():
-            cells = []
-            for name, _ in columns:
-                if ONLY.get(setting, "cpu" if name == "processor" else "cuda") != ("cpu" if name == "processor" else "cuda"):
-                    cells.append("-")
-                    continue
-                found = whole.get(name, {}).get("images", {}).get(dtype, {}).get("settings", {}).get(setting)
-                cells.append(not_run if found is None else f"{sum(found) / len(found):.1f}, {max(found)}; {sum(one > HAMMING for one in found)} of {len(found)}")
-            rows.append([words, *cells])
-        return rows
+        return compared("images", IMAGES, dtype, lambda found: f"{sum(found) / len(found):.1f}, {max(found)}; {sum(one > HAMMING for one in found)} of {len(found)}")
 
     def has(dtype, part):
         return any(dtype in numbers[part] for numbers in whole.values())
