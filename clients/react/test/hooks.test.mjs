@@ -26,7 +26,9 @@ function draw(use, config = {}) {
   const { client, address, storeUrl } = network;
   const inner = createElement(Shown);
   const provided = config === null ? inner : createElement(muster.MusterProvider, { client, address, stores: [storeUrl], ...config }, inner);
-  root.render(createElement(QueryClientProvider, { client: new QueryClient({ defaultOptions: { queries: { retry: false } } }) }, provided));
+  // What no component uses any more is forgotten at once: a timer for it would keep the process.
+  const queries = new QueryClient({ defaultOptions: { queries: { retry: false, gcTime: 0 }, mutations: { gcTime: 0 } } });
+  root.render(createElement(QueryClientProvider, { client: queries }, provided));
   return { seen, end: () => root.unmount() };
 }
 
