@@ -34,7 +34,7 @@ test("a file in no package asks for the tests of those that name it, a page for 
   assert.deepEqual(of("test/solidity/Application.sol").packages, ["suite"]);
   // Compiled into a library, it changes what is made of that.
   assert.deepEqual(of("test/table.json").packages, ["agent", "core", "model", "protocol", "suite"]);
-  assert.deepEqual(of("docs/gas.md").packages, ["muster-cli"]);
+  assert.deepEqual(of("docs/generated/gas.md").packages, ["muster-cli"]);
   assert.deepEqual(of("test/solidity/Unknown.sol").packages, []);
 });
 
@@ -46,6 +46,6 @@ test("clients are tested by what they are made of", () => {
 });
 
 test("what everything depends on asks for everything", () => {
-  for (const file of ["Cargo.lock", "Cargo.toml", "abi/IMuster.sol", "script/env"]) assert.equal(of("docs/gas.md", file).all, true, file);
+  for (const file of ["Cargo.lock", "Cargo.toml", "abi/IMuster.sol", "script/env"]) assert.equal(of("docs/generated/gas.md", file).all, true, file);
   assert.equal(of("clients/hashes/Cargo.toml").all, false);
 });

@@ -26,7 +26,7 @@ const isUsed = ({ name, stateMutability }) =>
 const functions = items.filter((item) => item.type === "function" && isUsed(item));
 // Which calls give an error is read off the contracts' sources by `script/abi`.
 const givers = new Map(
-  [...readFileSync(new URL("../../docs/refusals.md", import.meta.url), "utf8").matchAll(/^\| `(\w+)\(.*\| ([^|]*) \|$/gm)].map(
+  [...readFileSync(new URL("../../docs/generated/refusals.md", import.meta.url), "utf8").matchAll(/^\| `(\w+)\(.*\| ([^|]*) \|$/gm)].map(
     ([, name, by]) => [name, by],
   ),
 );
@@ -39,7 +39,7 @@ const UNMET = ["BadBatch", "BadImages", "NotWhatWasCommitted", "CommitFirst", "M
 const isMet = ({ name }) => {
   if (UNMET.includes(name)) return false;
   const by = givers.get(name);
-  if (!by) throw new Error(`docs/refusals.md does not say what gives ${name}`);
+  if (!by) throw new Error(`docs/generated/refusals.md does not say what gives ${name}`);
   return /any call|every function/.test(by) || functions.some((item) => by.includes(`\`${item.name}\``));
 };
 const used = [

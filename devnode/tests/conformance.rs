@@ -24,8 +24,8 @@ fn every_case_is_as_it_must_be() {
     }
     assert!(seen.iter().all(heads::Row::is_right), "calls and estimates see another block than Nitro's");
     assert!(
-        page(&rows) + &heads::section(&seen) == include_str!("../../docs/conformance.md"),
-        "docs/conformance.md is not what the node does now: script/bench conformance writes it again"
+        page(&rows) + &heads::section(&seen) == include_str!("../../docs/generated/conformance.md"),
+        "docs/generated/conformance.md is not what the node does now: script/bench conformance writes it again"
     );
 }
 

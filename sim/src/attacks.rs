@@ -374,9 +374,9 @@ fn tens(page: &mut String, found: &[Fifty]) {
 const HEAD: &str = "\
 # What attacks on validation come to
 
-[All pages](README.md)
+[All pages](../README.md)
 
-What stands against each of them, and what remains, is said in [security.md](security.md#validation). This page has the figures.
+What stands against each of them, and what remains, is said in [security.md](../security.md#validation). This page has the figures.
 ";
 
 const WHAT: &str = "

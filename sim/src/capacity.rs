@@ -1,4 +1,4 @@
-//! How far the design carries: `docs/capacity.md`, from gas that was measured and networks that are simulated.
+//! How far the design carries: `docs/generated/capacity.md`, from gas that was measured and networks that are simulated.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -307,7 +307,7 @@ fn row(d: &Divided) -> String {
 const HEAD: &str = "\
 # How far it carries
 
-[All pages](README.md)
+[All pages](../README.md)
 
 Made by `script/bench capacity` from [gas.json](gas.json) and [gas-breakdown.json](gas-breakdown.json), which `script/bench gas` and `script/bench breakdown` measure, and from
 networks that it simulates on the contract's own code; do not edit. Programs compiled by COMPILER.
@@ -337,7 +337,7 @@ With LOAD % of a million nodes at work, so many tasks may take BUSY s each on av
 ";
 
 const SIMULATED: &str = "\
-Simulated, not extrapolated: a [made-up network](simulator.md#made-up-workloads) of NODES nodes, EACH tasks for each, load 0.7, one task in ten under policy 2, undivided and in instances of each size, every instance on the contract's own code. *By region*: nodes are
+Simulated, not extrapolated: a [made-up network](../research/simulator.md#made-up-workloads) of NODES nodes, EACH tasks for each, load 0.7, one task in ten under policy 2, undivided and in instances of each size, every instance on the contract's own code. *By region*: nodes are
 spread evenly, and so are tasks but for luck, or regions' demands are drawn within UNEVEN % of the mean. *By base model*: each instance serves an equal share of the demand for base models (popular models several instances, rare ones together), and a node goes to the
 instance of one of its models that has the fewest nodes. Tasks never move between instances. Extrapolated: a million nodes are many more instances of the same sizes; what happens within one does not depend on how many there are beside it.";
 

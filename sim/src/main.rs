@@ -44,7 +44,7 @@ enum Command {
     /// figures/ a picture (SVG) of each and its results (CSV). Takes 10 to 15 minutes of processor time without --quick.
     ///
     /// With a workload, --requests and --nodes or --tasks and --fleet, it runs that one, prints what came out of it, and
-    /// writes it to two tables (network.csv, network-nodes.csv). docs/simulator.md says what is simulated.
+    /// writes it to two tables (network.csv, network-nodes.csv). docs/research/simulator.md says what is simulated.
     #[command(after_help = EXAMPLES)]
     Network(Network),
     /// Searches for what attacks on validation come to, on the contract's own code
@@ -66,11 +66,16 @@ enum Command {
     Reputation(Reputation),
     /// Works out how far the design carries, from measured gas and from networks divided into instances
     ///
-    /// Reads docs/gas.json and docs/gas-breakdown.json, simulates networks on the contract's own code, undivided and divided by region
+    /// Reads docs/generated/gas.json and docs/generated/gas-breakdown.json, simulates networks on the contract's own code, undivided and divided by region
     /// and by model, and writes a page (capacity.md) and a picture (figures/capacity-waiting.svg). `script/bench capacity` runs it. Takes
     /// some minutes of processor time without --quick.
     Capacity(Capacity),
 }
+
+/// Pages of measurements, made anew with every version of the contracts.
+const GENERATED: &str = "docs/generated";
+/// Pages of studies.
+const RESEARCH: &str = "docs/research";
 
 const IMAGES: &str = "script/sim images measures the perceptual hashes of images: a program of its own, with its own --help.";
 
@@ -89,14 +94,14 @@ struct Common {
     /// Threads; 0 takes one per processor
     #[arg(long, default_value_t = 0, value_parser = threads)]
     threads: usize,
-    /// Folder for the results; created if it is not there [default: docs for a whole page, else build/sim]
+    /// Folder for the results; created if it is not there [default: docs/research or docs/generated for a whole page, else build/sim]
     #[arg(long)]
     out: Option<PathBuf>,
 }
 
 impl Common {
-    fn out(self, page: bool) -> PathBuf {
-        self.out.unwrap_or_else(|| PathBuf::from(if page { "docs" } else { "build/sim" }))
+    fn out(self, page: Option<&str>) -> PathBuf {
+        self.out.unwrap_or_else(|| PathBuf::from(page.unwrap_or("build/sim")))
     }
 }
 
@@ -112,7 +117,7 @@ struct Paper {
 impl Paper {
     fn options(self) -> Options {
         let scale = if self.quick { Scale::QUICK } else { Scale::FULL };
-        Options { scale, seed: self.common.seed, out: self.common.out(!self.quick) }
+        Options { scale, seed: self.common.seed, out: self.common.out((!self.quick).then_some(RESEARCH)) }
     }
 }
 
@@ -151,7 +156,7 @@ impl Attacks {
             answers,
             hunt: Budget { plans, seasons, lives: 3 },
             seed: self.common.seed,
-            out: self.common.out(whole),
+            out: self.common.out(whole.then_some(GENERATED)),
         }
     }
 }
@@ -168,7 +173,7 @@ struct Reputation {
 impl Reputation {
     fn options(self) -> rated::Options {
         let scale = if self.quick { rated::Scale::QUICK } else { rated::Scale::FULL };
-        rated::Options { scale, seed: self.common.seed, out: self.common.out(!self.quick) }
+        rated::Options { scale, seed: self.common.seed, out: self.common.out((!self.quick).then_some(RESEARCH)) }
     }
 }
 
@@ -178,7 +183,7 @@ struct Capacity {
     #[arg(long)]
     quick: bool,
     /// Where gas.json and gas-breakdown.json are
-    #[arg(long, default_value = "docs")]
+    #[arg(long, default_value = GENERATED)]
     figures: PathBuf,
     #[command(flatten)]
     common: Common,
@@ -187,7 +192,13 @@ struct Capacity {
 impl Capacity {
     fn options(self) -> capacity::Options {
         let (nodes, each) = if self.quick { (256, 10) } else { (4_096, 40) };
-        capacity::Options { nodes, each, seed: self.common.seed, figures: self.figures, out: self.common.out(!self.quick) }
+        capacity::Options {
+            nodes,
+            each,
+            seed: self.common.seed,
+            figures: self.figures,
+            out: self.common.out((!self.quick).then_some(GENERATED)),
+        }
     }
 }
 
@@ -199,10 +210,10 @@ impl Network {
     fn run(self) -> Result<(), Box<dyn Error + Send + Sync>> {
         let seed = self.common.seed;
         if self.workload.given() {
-            return single::run(&self.workload, seed, &self.common.out(false));
+            return single::run(&self.workload, seed, &self.common.out(None));
         }
         let scale = if self.quick { network::Scale::QUICK } else { network::Scale::FULL };
-        let options = network::Options { scale, seed, out: self.common.out(!self.quick) };
+        let options = network::Options { scale, seed, out: self.common.out((!self.quick).then_some(RESEARCH)) };
         if self.repaint {
             return network::repaint(&options);
         }

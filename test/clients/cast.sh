@@ -55,9 +55,9 @@ else
   exit 1
 fi
 
-# The example of docs/storage.md reads the node that has joined.
+# The example of docs/generated/storage.md reads the node that has joined.
 NODE=$node MUSTER=$muster
-read=$(eval "$(sed -n '/^```sh$/,/^```$/{/^```/d;p}' ../../docs/storage.md)")
+read=$(eval "$(sed -n '/^```sh$/,/^```$/{/^```/d;p}' ../../docs/generated/storage.md)")
 me_lower=$(tr '[:upper:]' '[:lower:]' <<<"$me")
 same "the node in storage" "$read" "status 1, stake ${least%% *} granules
 operator $me_lower"

@@ -414,7 +414,7 @@ How many answers of 1 / 100 / 1,000 tokens (fewer values where a run had fewer t
 
 ## Images
 
-Bits in which the perceptual hash differs from that of the executor's own setting: mean, most; and how many images differ in more than `hammingMost`, {HAMMING}. The images of such a model are close to noise, the hardest case for [the hash](images.md).
+Bits in which the perceptual hash differs from that of the executor's own setting: mean, most; and how many images differ in more than `hammingMost`, {HAMMING}. The images of such a model are close to noise, the hardest case for [the hash](research/images.md).
 
 {chr(10).join(part + chr(10) for part in pictures)}
 ## What follows

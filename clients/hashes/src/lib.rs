@@ -1,4 +1,4 @@
-//! The perceptual hashes that nodes answer image tasks with: docs/images.md has the settings, and what they can tell.
+//! The perceptual hashes that nodes answer image tasks with: docs/research/images.md has the settings, and what they can tell.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn hashes_are_those_that_the_page_says() {
-        let page = include_str!("../../../docs/images.md");
+        let page = include_str!("../../../docs/research/images.md");
         for (name, image) in vectors() {
             let line = format!("| {name} | `{:016x}` |", answered(&image));
             assert!(page.contains(&line), "{line}");

@@ -173,7 +173,7 @@ async function receiptOf(client: MusterClient, functionName: string, hash: Hash)
 
 /**
  * Gas for each draw that a call may make, beyond what the node estimates: it may be due only in the block that the transaction comes into, which
- * no estimate knows. No call takes as much for what others have created or hold (docs/gas.md), and what is not used is not paid.
+ * no estimate knows. No call takes as much for what others have created or hold (docs/generated/gas.md), and what is not used is not paid.
  */
 const GAS_MARGIN = 1_000_000n;
 

@@ -485,7 +485,7 @@ fn settled_beside_a_draw(seed: u64) -> u64 {
 
 /// The call of somebody who only ends his own task made the draw of three that was due, started them, and then three queued tasks on
 /// reserved nodes that were not drawn: 1.33 million gas. Now one budget bounds all tries of a draw, and who is not drawn comes back
-/// in later calls: 910,000 gas at most, of storage, logs and start (docs/proof.md).
+/// in later calls: 910,000 gas at most, of storage, logs and start (docs/generated/proof.md).
 #[test]
 fn an_innocent_submit_pays_for_one_draw_of_three_and_no_more() {
     let mine: Vec<u64> = (2001..=2008).collect();

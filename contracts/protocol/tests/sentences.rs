@@ -1,5 +1,5 @@
 //! Worked examples of what the earlier dispatch documents (002, 003) say: one for each sentence, or for a few that say one thing, under its
-//! row of docs/sources.md. What else there is to tasks that take three nodes is in replicated.rs.
+//! row of docs/research/sources.md. What else there is to tasks that take three nodes is in replicated.rs.
 
 use alloy_primitives::{keccak256, B256};
 use muster_core::id::{GpuGroup, Grade, NodeId, QueueId, TaskId};

@@ -1,7 +1,7 @@
 //! The 21 ways in which earlier implementations of the source documents broke, by number. Where there is nothing of the kind to call
 //! here, the test shows that no selector offers it, and tests the property that takes its place.
 //!
-//! docs/proof.md lists them from the comments of these tests: the number, what it was, and after "Here" what holds.
+//! docs/generated/proof.md lists them from the comments of these tests: the number, what it was, and after "Here" what holds.
 
 use muster_model::world::*;
 use muster_model::{proof, refused};

@@ -667,7 +667,7 @@ impl Row {
 const HEAD: &str = "\
 # Conformance of the development node
 
-[All pages](README.md)
+[All pages](../README.md)
 
 Made by `script/bench conformance`; `devnode/tests/conformance.rs` checks every figure, and that this page is what the
 command prints.
@@ -691,7 +691,7 @@ contract, which adds 2,627 gas, or 2,630 if they fail.
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 ";
 
-/// The page `docs/conformance.md`.
+/// The page `docs/generated/conformance.md`.
 pub fn page(rows: &[Row]) -> String {
     let mut page = HEAD.to_owned();
     for row in rows {

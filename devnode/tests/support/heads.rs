@@ -238,7 +238,7 @@ const TAIL: &str = "
 
 In the storage of `0xA4B05FffffFffFFFFfFFfffFfffFFfffFfFfFFFf`, in the words where Nitro has it (`arbos/storage`, `arbos/arbosState`,
 `arbos/programs`, `arbos/addressSet`, `arbos/l1pricing`, `arbos/l2pricing` and `arbos/features` of the same commit): a [copy of another
-chain](devnode.md#a-copy-of-another-chain) finds it there. Three of the words were compared with ones that others read off public
+chain](../devnode.md#a-copy-of-another-chain) finds it there. Three of the words were compared with ones that others read off public
 chains (`devnode/src/arbos.rs`); no public chain has been copied yet.
 
 | state | on a copy |

@@ -39,14 +39,14 @@ enum Command {
     Keepalive(keepalive::Options),
     /// Let a fleet join, replay requests as tasks, and show what the contract made of them
     Demo(demo::Options),
-    /// Write docs/refusals.md, the table of errors, docs/storage.md, where what lies, and what shows the parameters:
+    /// Write docs/generated/refusals.md, the table of errors, docs/generated/storage.md, where what lies, and what shows the parameters:
     /// the table of docs/parameters.md, abi/parameters.json and abi/parameters.ts (script/abi runs it)
     Pages {
         /// Change nothing, and fail if a file differs
         #[arg(long)]
         check: bool,
     },
-    /// Run the tests whose figures docs/proof.md shows, and write it (takes minutes; script/proof runs it)
+    /// Run the tests whose figures docs/generated/proof.md shows, and write it (takes minutes; script/proof runs it)
     Proof,
     /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
     Measure {

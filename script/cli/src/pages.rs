@@ -24,15 +24,15 @@ pub(crate) fn row(cells: &[&str]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Writes `docs/refusals.md`, `docs/storage.md`, the table of `docs/parameters.md`, and the lists of parameters under
+/// Writes `docs/generated/refusals.md`, `docs/generated/storage.md`, the table of `docs/parameters.md`, and the lists of parameters under
 /// `abi/`, or with `check` only compares.
 ///
 /// # Errors
 /// When a source cannot be read or lacks a comment, and with `check` when a file differs.
 pub fn run(root: &Path, check: bool) -> Result<()> {
     let pages = [
-        ("docs/refusals.md", refusals::page(root)?),
-        ("docs/storage.md", storage::page(root)?),
+        ("docs/generated/refusals.md", refusals::page(root)?),
+        ("docs/generated/storage.md", storage::page(root)?),
         ("docs/parameters.md", parameters::page(root)?),
         ("abi/parameters.json", parameters::json()),
         ("abi/parameters.ts", parameters::typescript()),

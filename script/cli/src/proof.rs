@@ -1,4 +1,4 @@
-//! `docs/proof.md`: the figures of the tests that draw, drive and try the 21 weaknesses.
+//! `docs/generated/proof.md`: the figures of the tests that draw, drive and try the 21 weaknesses.
 //!
 //! The tests print them as `proof WHAT: name = value; name = value` (`muster_model::proof`). Seeds are fixed, so the page
 //! comes out the same as long as what it tests does.
@@ -167,9 +167,9 @@ pub fn run(root: &Path) -> Result<()> {
     heard.listen(root, &[&native[..], &["--", "--show-output"]].concat())?;
     eprintln!("proof: through compiled WASM, on the embedded node");
     heard.listen(root, &["--test", "network", "--", "--show-output", "model::", "outcomes::", "weight::"])?;
-    let file = root.join("docs/proof.md");
+    let file = root.join("docs/generated/proof.md");
     fs::write(&file, page(root, &heard)?).with_context(|| file.display().to_string())?;
-    eprintln!("proof: wrote docs/proof.md");
+    eprintln!("proof: wrote docs/generated/proof.md");
     Ok(())
 }
 
@@ -271,7 +271,7 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
 const HEAD: &str = "\
 # What is tested, and what came out
 
-[All pages](README.md)
+[All pages](../README.md)
 
 Written by `script/proof`, which runs the tests named here and collects the figures that they print. It fails, and
 writes nothing, if one of them does. Seeds and hashes are fixed: on the same sources the page comes out the same.
@@ -355,7 +355,7 @@ All files of the contract's rules have been run to the end, but for `chain.rs` a
 `contracts/protocol` were tried, and where none notices a change, those that compare random operations with the reference model (`test/model`), not all of them with every
 survivor. A change that no build lets through is not counted; one that the compiler's own check of a table refuses counts as noticed. A test is stopped after four seconds, or ten
 times its time. Files and functions are named as they were then: since, the sources are laid out by a task's way
-([CONTRIBUTING.md](../CONTRIBUTING.md)), and `groups.rs`, `tasks.rs`, `nodes.rs`, `network.rs`, `draw.rs` and `reputation.rs` are divided. Of the files from `groups.rs` to `registry.rs` some lines have changed since their run; what queues a task at its creation and the trees' shorter ways up (`can_queue`, `nobody_idle`, `manned`,
+([CONTRIBUTING.md](../../CONTRIBUTING.md)), and `groups.rs`, `tasks.rs`, `nodes.rs`, `network.rs`, `draw.rs` and `reputation.rs` are divided. Of the files from `groups.rs` to `registry.rs` some lines have changed since their run; what queues a task at its creation and the trees' shorter ways up (`can_queue`, `nobody_idle`, `manned`,
 `Bracket::set`, `pool::set`, `settle`) were changed by hand in 48 places, of which tests of the contracts notice 44 and the model the other four; the lists of holders that are read before a draw (`roll`), candidates that are not counted, a pool's free places, and
 what else is queued at its creation, in 35 places, of which they notice 31, and the other four change no more than a few words that are read. `reputation.rs`, what is new of `ring.rs` (`choose`) and `sampler.rs`
 (`sizes`, `everybody`), `places` in `parking.rs` and the constants were run last, as they are now.
@@ -478,7 +478,7 @@ Each member of a group does one of nine things: it gives the first answer fast o
 there. Over plain values all 729 combinations are judged (`contracts/core/tests/validation.rs`). Those that a group can come to are played on real groups, each of its own:
 512 of a replicated task, 448 of a sampled one, whose first node has committed, and 63 more where the scope has one node or two. The other 154 cannot come to be: in them the first is not there or
 has not committed though others are missing, or the second is missing and the third is there. Every event of a judgement, every payment, score, slash and receipt
-and all the money are compared with what [validation.md](validation.md) says (`test/model/src/outcomes`), in which the contracts' own judgement has no part. In memory each combination is
+and all the money are compared with what [validation.md](../validation.md) says (`test/model/src/outcomes`), in which the contracts' own judgement has no part. In memory each combination is
 played in the twelve ways in which members can follow each other, and be timed out by `expire` or by the judgement; through the compiled programs in one of them, the next each time, and beside every call the same code
 runs natively on the same storage. A small scope has too few nodes for scores. Pots are those of groups that agreed, with more than the fee to share; the start fee is a tenth of a fee here, so that who
 calls for validations uses up the reserve. Tasks that were not sampled are compared too.
@@ -544,10 +544,10 @@ mod tests {
     #[test]
     fn the_page_lists_the_21_weaknesses_as_their_tests_state_them() {
         let root = build::root().unwrap();
-        let (found, page) = (weaknesses(&root).unwrap(), fs::read_to_string(root.join("docs/proof.md")).unwrap());
+        let (found, page) = (weaknesses(&root).unwrap(), fs::read_to_string(root.join("docs/generated/proof.md")).unwrap());
         assert_eq!(found.iter().map(|weakness| weakness.number).collect::<Vec<_>>(), (1..=21).collect::<Vec<_>>());
         for weakness in found {
-            assert!(page.contains(&weakness.row()), "{}: docs/proof.md is old, run script/proof", weakness.test);
+            assert!(page.contains(&weakness.row()), "{}: docs/generated/proof.md is old, run script/proof", weakness.test);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `docs/refusals.md`: every typed error of the interface, when it is raised, and which public functions can raise it.
+//! `docs/generated/refusals.md`: every typed error of the interface, when it is raised, and which public functions can raise it.
 //!
 //! The functions are read off the contracts' sources: from a function's row in the tables of `programs.rs` on, through every
 //! function called that returns a `Result`, to the `ensure!` and `refusal!` at the end. Calls are resolved by name, so a
@@ -296,7 +296,7 @@ pub fn page(root: &Path) -> Result<String> {
 const HEAD: &str = "\
 # Refusals
 
-[All pages](README.md)
+[All pages](../README.md)
 
 Written by `script/abi` from `abi/IMuster.sol` and the contracts' sources; `script/abi --check` fails when it differs.
 

@@ -1,4 +1,4 @@
-//! `docs/storage.md`: what lies in which slot, from solc's layout, the comments of `abi/MusterStorage.sol`, and for the
+//! `docs/generated/storage.md`: what lies in which slot, from solc's layout, the comments of `abi/MusterStorage.sol`, and for the
 //! fields that are parameters from their table.
 
 use std::{
@@ -106,7 +106,7 @@ pub fn page(root: &Path) -> Result<String> {
     let parameter = |record: &str, member: &str| {
         let number = PARAMETERS.iter().position(|p| (p.record, p.name) == (record, member))?;
         let p = &PARAMETERS[number];
-        Some(format!("{} ({}; [parameter {number}](parameters.md)).", p.doc, p.unit))
+        Some(format!("{} ({}; [parameter {number}](../parameters.md)).", p.doc, p.unit))
     };
     let node_records = layout.storage.iter().find(|variable| variable.label == "nodes").context("there is no variable nodes")?;
     let mut page = HEAD
@@ -184,10 +184,10 @@ fn picture(layout: &Layout, record: &Kind) -> Result<String> {
 const HEAD: &str = "\
 # Storage layout
 
-[All pages](README.md)
+[All pages](../README.md)
 
-Written by `script/abi` from [`abi/MusterStorage.sol`](../abi/MusterStorage.sol) and what solc makes of it,
-[`abi/MusterStorage.json`](../abi/MusterStorage.json); `script/abi --check` fails when it differs. That the contracts put
+Written by `script/abi` from [`abi/MusterStorage.sol`](../../abi/MusterStorage.sol) and what solc makes of it,
+[`abi/MusterStorage.json`](../../abi/MusterStorage.json); `script/abi --check` fails when it differs. That the contracts put
 things there, and nothing anywhere else, is tested (`test/suite/tests/network/storage.rs`).
 
 Who can call Muster does not need this page: the lens functions of the interface give everything. It is for explorers and

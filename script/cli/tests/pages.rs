@@ -1,4 +1,4 @@
-//! What the pages of the documentation name is there: files, headings, and in `docs/sources.md` functions, tests and notes.
+//! What the pages of the documentation name is there: files, headings, and in `docs/research/sources.md` functions, tests and notes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,8 @@ fn read(file: &Path) -> String {
 
 /// All pages that are written in Markdown.
 fn pages() -> Vec<PathBuf> {
-    let folders = ["", "docs", "devnode"].map(|folder| fs::read_dir(root().join(folder)).unwrap());
+    let folders =
+        ["", "docs", "docs/generated", "docs/research", "devnode"].map(|folder| fs::read_dir(root().join(folder)).unwrap());
     let files = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
     files.filter(|file| file.extension().is_some_and(|extension| extension == "md")).collect()
 }
@@ -206,7 +207,8 @@ const EVALUATION: char = 'E';
 /// Each claim of the paper's evaluation stands on the page of sources as the simulator's page has it, with its figure and verdict.
 #[test]
 fn the_page_of_sources_has_what_became_of_every_claim() {
-    let (simulated, sources) = (read(&root().join("docs/simulator-paper.md")), read(&root().join("docs/sources.md")));
+    let (simulated, sources) =
+        (read(&root().join("docs/research/simulator-paper.md")), read(&root().join("docs/research/sources.md")));
     let claim = |line| {
         let [place, claim, _, ours, .., verdict] = cells(line)?.collect::<Vec<_>>()[..] else { return None };
         place.starts_with("5.").then(|| [format!("{place}: {claim}"), ours.to_owned(), verdict.to_owned()])
@@ -221,7 +223,7 @@ fn the_page_of_sources_has_what_became_of_every_claim() {
 
 #[test]
 fn the_page_of_sources_names_what_is_there() {
-    let page = root().join("docs/sources.md");
+    let page = root().join("docs/research/sources.md");
     let text = read(&page);
     let files = references(&text);
     let sources: BTreeMap<_, _> =

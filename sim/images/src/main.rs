@@ -35,7 +35,7 @@ struct Arguments {
 
 fn main() -> Result<()> {
     let given = Arguments::parse();
-    let out = given.out.unwrap_or_else(|| PathBuf::from(if given.quick || given.show { "build/sim" } else { "docs" }));
+    let out = given.out.unwrap_or_else(|| PathBuf::from(if given.quick || given.show { "build/sim" } else { "docs/research" }));
     fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
     if given.show {
         let file = out.join("images.png");

@@ -1,4 +1,4 @@
-//! The page's statements (docs/images.md), on a few images. What they come to on many, `script/sim images` measures.
+//! The page's statements (docs/research/images.md), on a few images. What they come to on many, `script/sim images` measures.
 
 use image::{Rgb, RgbImage};
 use muster_core::validation::{has_images, same_images};
@@ -22,10 +22,10 @@ fn scene(number: u64) -> RgbImage {
 
 #[test]
 fn the_settings_give_the_hashes_that_the_page_names() {
-    let page = std::fs::read_to_string(root().join("docs/images.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/research/images.md")).unwrap();
     for (name, image) in vectors() {
         let line = format!("| {name} | `{:016x}` |", answered(&image));
-        assert!(page.contains(&line), "docs/images.md has no {line}");
+        assert!(page.contains(&line), "docs/research/images.md has no {line}");
     }
     let hashes = vectors().map(|(_, image)| answered(&image));
     assert_eq!(hashes[0], 1, "black is answered as an image");

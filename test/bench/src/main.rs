@@ -52,7 +52,7 @@ enum Command {
 
 /// Measure gas on the embedded devnode.
 ///
-/// Without options everything is measured (some minutes), and docs/gas.md, docs/gas.json, docs/figures/gas.svg and the table in
+/// Without options everything is measured (some minutes), and docs/generated/gas.md, docs/generated/gas.json, docs/generated/figures/gas.svg and the table in
 /// README.md are written anew. Gas does not depend on the machine, only on the compiled programs.
 #[derive(clap::Args)]
 struct Options {
@@ -75,7 +75,7 @@ struct Options {
     /// Calls measured per figure.
     #[arg(long)]
     samples: Option<usize>,
-    /// Measure nothing: write docs/gas.md, docs/figures/gas.svg and the table in README.md again, from docs/gas.json.
+    /// Measure nothing: write docs/generated/gas.md, docs/generated/figures/gas.svg and the table in README.md again, from docs/generated/gas.json.
     #[arg(long, conflicts_with_all = ["check", "snapshot", "nodes", "queues", "no_attacks", "samples", "json"])]
     repaint: bool,
     /// Print JSON instead of tables.
@@ -93,7 +93,7 @@ fn main() -> Result<()> {
 fn gas(o: &Options) -> Result<()> {
     if o.repaint {
         let read = |path: &'static str| std::fs::read_to_string(path).context(path);
-        let mut report: Report = serde_json::from_str(&read("docs/gas.json")?).context("docs/gas.json")?;
+        let mut report: Report = serde_json::from_str(&read("docs/generated/gas.json")?).context("docs/generated/gas.json")?;
         report.points = Points::read(&read(POINTS)?).with_context(|| format!("{POINTS} is no table of points"))?;
         return show(&report);
     }
@@ -190,9 +190,9 @@ fn gas(o: &Options) -> Result<()> {
         report.compare(&std::fs::read_to_string(&snapshot).context("test/bench/gas.snap")?)?;
     }
     if whole {
-        std::fs::write("docs/gas.json", serde_json::to_string_pretty(&report)? + "\n")?;
+        std::fs::write("docs/generated/gas.json", serde_json::to_string_pretty(&report)? + "\n")?;
         std::fs::write(POINTS, report.points.csv())?;
-        println!("written: docs/gas.json, {POINTS}");
+        println!("written: docs/generated/gas.json, {POINTS}");
         show(&report)?;
     }
     ensure!(broken.is_empty(), "limits broken:\n{}", broken.join("\n"));
@@ -201,13 +201,13 @@ fn gas(o: &Options) -> Result<()> {
 
 /// Writes what shows the figures.
 fn show(report: &Report) -> Result<()> {
-    std::fs::write("docs/gas.md", report.page())?;
-    std::fs::write("docs/figures/gas.svg", report.picture())?;
+    std::fs::write("docs/generated/gas.md", report.page())?;
+    std::fs::write("docs/generated/figures/gas.svg", report.picture())?;
     for (name, svg) in report.points.pictures() {
-        std::fs::write(format!("docs/figures/{name}.svg"), svg)?;
+        std::fs::write(format!("docs/generated/figures/{name}.svg"), svg)?;
     }
     let readme = std::fs::read_to_string("README.md").context("README.md")?;
     std::fs::write("README.md", report.readme(&readme)?)?;
-    println!("written: docs/gas.md, docs/figures/gas.svg, docs/figures/gas-by-*.svg, the table in README.md");
+    println!("written: docs/generated/gas.md, docs/generated/figures/gas.svg, docs/generated/figures/gas-by-*.svg, the table in README.md");
     Ok(())
 }

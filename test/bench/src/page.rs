@@ -218,10 +218,10 @@ impl Report {
         Ok(())
     }
 
-    /// `docs/gas.md`.
+    /// `docs/generated/gas.md`.
     pub fn page(&self) -> String {
         let mut out = String::from(
-            "# Gas\n\n[All pages](README.md)\n\nMade by `script/bench gas`, which deploys the compiled programs on the embedded devnode and sends real transactions; do not edit. \
+            "# Gas\n\n[All pages](../README.md)\n\nMade by `script/bench gas`, which deploys the compiled programs on the embedded devnode and sends real transactions; do not edit. \
              Gas as a receipt states it, through the public address, without the cost of data on L1. The same figures as JSON are in [gas.json](gas.json); \
              a smaller set is a snapshot (`test/bench/gas.snap`) that `script/test` compares exactly. Where the gas of a call goes, word by word and as flame graphs, is in [gas-breakdown.md](gas-breakdown.md), and how far it carries in [capacity.md](capacity.md).\n\n",
         );
@@ -460,13 +460,16 @@ mod tests {
     #[test]
     fn the_page_and_its_picture_are_those_of_the_figures() {
         let read = |name: &str| std::fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        let mut report: Report = serde_json::from_str(&read("docs/gas.json")).unwrap();
+        let mut report: Report = serde_json::from_str(&read("docs/generated/gas.json")).unwrap();
         report.points = Points::read(&read(POINTS)).unwrap();
         for (name, svg) in report.points.pictures() {
-            assert!(svg == read(&format!("docs/figures/{name}.svg")), "{name}: run script/bench gas --repaint");
+            assert!(svg == read(&format!("docs/generated/figures/{name}.svg")), "{name}: run script/bench gas --repaint");
         }
-        assert!(report.page() == read("docs/gas.md"), "docs/gas.md: run script/bench gas --repaint");
-        assert!(report.picture() == read("docs/figures/gas.svg"), "docs/figures/gas.svg: run script/bench gas --repaint");
+        assert!(report.page() == read("docs/generated/gas.md"), "docs/generated/gas.md: run script/bench gas --repaint");
+        assert!(
+            report.picture() == read("docs/generated/figures/gas.svg"),
+            "docs/generated/figures/gas.svg: run script/bench gas --repaint"
+        );
         let readme = read("README.md");
         assert!(report.readme(&readme).unwrap() == readme, "README.md: run script/bench gas --repaint");
     }

@@ -1,11 +1,11 @@
-//! Single calls, to see what their gas follows: `docs/figures/gas-points.csv`, and the pictures of it.
+//! Single calls, to see what their gas follows: `docs/generated/figures/gas-points.csv`, and the pictures of it.
 
 use muster_sim::chart::{Frame, Scatter};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Where the points are kept.
-pub const POINTS: &str = "docs/figures/gas-points.csv";
+pub const POINTS: &str = "docs/generated/figures/gas-points.csv";
 const HEAD: &str = "call,adversary,models,queued,nodes,gas";
 
 /// What a call was, and what it met.

@@ -23,7 +23,7 @@ pub mod validated;
 pub mod world;
 pub mod search;
 
-/// Prints a figure that `script/proof` puts into docs/proof.md, always in this form: `proof WHAT: name = value; name =
+/// Prints a figure that `script/proof` puts into docs/generated/proof.md, always in this form: `proof WHAT: name = value; name =
 /// value`. Values hold no `;`.
 pub fn proof(what: &str, values: &[(&str, &dyn std::fmt::Display)]) {
     let values: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();

@@ -9,12 +9,12 @@ use muster_protocol::{Host, Network, Result};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-/// What a transaction may cost at most, whatever others have done (docs/gas.md).
+/// What a transaction may cost at most, whatever others have done (docs/generated/gas.md).
 pub const MOST_GAS: u64 = 1_000_000;
 /// A transaction itself, its calldata, the router, and the start of a program that is not cached.
 pub const START_GAS: u64 = 21_000 + 2_000 + 25_000;
 
-/// What an attack comes to, for docs/proof.md.
+/// What an attack comes to, for docs/generated/proof.md.
 pub fn priced(attack: &str, with: &str, comes_to: &str) {
     proof("attack", &[("attack", &attack), ("with", &with), ("comes to", &comes_to)]);
 }

@@ -109,7 +109,7 @@ export interface Price {
 
 /** Who asks where no wallet is connected: nobody, for a look. */
 const NOBODY: Address = "0x000000000000000000000000000000000000dEaD";
-/** Beyond the estimate: draws of others that may fall due until it is mined; what is not used is not paid (docs/gas.md). */
+/** Beyond the estimate: draws of others that may fall due until it is mined; what is not used is not paid (docs/generated/gas.md). */
 const MARGIN = 1_000_000n;
 
 /** An error of the contract in its own words, which stand in abi/IMuster.sol. */

@@ -2,7 +2,7 @@
 //! may change.
 //!
 //! Everything else that says so is written from this table by `script/abi`: the table of `docs/parameters.md`,
-//! `abi/parameters.json`, `abi/parameters.ts`, and what `docs/storage.md` says of the fields. A new parameter takes a line
+//! `abi/parameters.json`, `abi/parameters.ts`, and what `docs/generated/storage.md` says of the fields. A new parameter takes a line
 //! here, at the end, and a field in one of the records.
 
 use crate::abi::{emit, IMuster::*};

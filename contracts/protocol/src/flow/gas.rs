@@ -4,7 +4,7 @@ use crate::host::Host;
 use crate::Result;
 
 /// Gas that no call goes beyond, whatever others have left to be done; those that choose how much they do, `dispatch` and `createTasks`,
-/// apart. Calls that make others' draws, or free a node that may then find work of any kind, demand it. docs/gas.md has the measurements.
+/// apart. Calls that make others' draws, or free a node that may then find work of any kind, demand it. docs/generated/gas.md has the measurements.
 pub const CALL_GAS: u64 = 1_000_000;
 /// What a commitment, or the reveal of a task that was not sampled, demands: it makes no draw, and frees one node at most.
 pub const FREEING_GAS: u64 = 300_000;

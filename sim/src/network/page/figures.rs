@@ -199,7 +199,7 @@ mod tests {
     /// The committed pictures are those of the committed table.
     #[test]
     fn pictures_belong_to_the_table() {
-        let folder = format!("{}/../docs/figures", env!("CARGO_MANIFEST_DIR"));
+        let folder = format!("{}/../docs/research/figures", env!("CARGO_MANIFEST_DIR"));
         let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
         let table = Written::read(&read("network.csv")).unwrap();
         assert!(table.get(&contract(500), "failed").count > 1);

@@ -82,7 +82,7 @@ fn introduction(page: &mut String, scale: &Scale) {
     let _ = write!(
         page,
         "\n## Validation\n\n\
-         Tasks under policy 1 ([validation.md](validation.md)): nodes commit, reveal and are called to validate, and all of it is decided by \
+         Tasks under policy 1 ([validation.md](../validation.md)): nodes commit, reveal and are called to validate, and all of it is decided by \
          the contract. {} nodes and {} tasks in each run, load 0.5; nobody joins late or leaves. All tasks are under it, but for those of more \
          than four images; GPT tasks name one of two GPU models. `slashImages` is 1, all else by default. {:.0} % of the nodes are slow, {:.0} % flaky, \
          and each {:.0} % *cheats* (every answer is wrong and takes a second), *sly* (so is one in four of its own tasks; what it is called to \

@@ -21,7 +21,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 /// Where the figures are kept.
-pub const FIGURES: &str = "docs/gas-breakdown.json";
+pub const FIGURES: &str = "docs/generated/gas-breakdown.json";
 /// Nodes of the headline task's network.
 const NODES: u32 = 100;
 /// Tasks queued where some are.
@@ -46,14 +46,14 @@ const OPERATIONS: [(&str, u32); 8] = [
 ///
 /// Those of the headline task (one model that everybody holds, 100 nodes at work), and the median calls of the demonstration, with its
 /// tasks of all kinds and once more with tasks for single nodes alone.
-/// Takes two minutes. Writes docs/gas-breakdown.md, docs/gas-breakdown.json and flame graphs below docs/figures.
+/// Takes two minutes. Writes docs/generated/gas-breakdown.md, docs/generated/gas-breakdown.json and flame graphs below docs/figures.
 #[derive(clap::Args)]
 pub struct Options {
     /// Flags for the demonstration (script/demo --help), such as --requests FILE --nodes FILE --limit 2000; without any it replays
     /// the few requests that come with it
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     demo: Vec<String>,
-    /// Measure nothing: write the page and the flame graphs again, from docs/gas-breakdown.json
+    /// Measure nothing: write the page and the flame graphs again, from docs/generated/gas-breakdown.json
     #[arg(long)]
     repaint: bool,
 }

@@ -34,18 +34,18 @@ fn plain(call: &Call) -> [(&'static str, u64, Option<u64>); 8] {
 impl Breakdown {
     /// Writes the page and the flame graphs.
     pub fn write(&self) -> Result<()> {
-        std::fs::write("docs/gas-breakdown.md", self.page())?;
+        std::fs::write("docs/generated/gas-breakdown.md", self.page())?;
         for (name, svg) in self.pictures()? {
-            std::fs::write(format!("docs/figures/{name}.svg"), svg)?;
+            std::fs::write(format!("docs/generated/figures/{name}.svg"), svg)?;
         }
-        println!("written: docs/gas-breakdown.md and its flame graphs, docs/figures/gas-flame-*.svg");
+        println!("written: docs/generated/gas-breakdown.md and its flame graphs, docs/generated/figures/gas-flame-*.svg");
         Ok(())
     }
 
-    /// `docs/gas-breakdown.md`.
+    /// `docs/generated/gas-breakdown.md`.
     pub fn page(&self) -> String {
         let mut out = String::from(
-            "# Where the gas goes\n\n[All pages](README.md)\n\n\
+            "# Where the gas goes\n\n[All pages](../README.md)\n\n\
              Made by `script/bench breakdown`, which sends real transactions to the compiled programs on the embedded devnode and takes the median of each kind apart; do not edit. \
              The same figures as JSON are in [gas-breakdown.json](gas-breakdown.json); what calls cost in networks of all sizes is [gas.md](gas.md)'s subject, and \
              `muster-devnode gas TX --words` takes any transaction apart.\n\n",
@@ -223,10 +223,13 @@ mod tests {
     fn the_page_and_its_pictures_are_those_of_the_figures() {
         let read = |name: &str| std::fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let breakdown: Breakdown = serde_json::from_str(&read(super::super::FIGURES)).unwrap();
-        assert!(breakdown.page() == read("docs/gas-breakdown.md"), "docs/gas-breakdown.md: run script/bench breakdown --repaint");
+        assert!(
+            breakdown.page() == read("docs/generated/gas-breakdown.md"),
+            "docs/generated/gas-breakdown.md: run script/bench breakdown --repaint"
+        );
         for (name, svg) in breakdown.pictures().unwrap() {
             assert!(
-                svg == read(&format!("docs/figures/{name}.svg")).into_bytes(),
+                svg == read(&format!("docs/generated/figures/{name}.svg")).into_bytes(),
                 "{name}: run script/bench breakdown --repaint"
             );
         }

@@ -95,7 +95,7 @@ pub struct Case {
 }
 
 impl Kind {
-    /// Prints what came of groups of this kind, for docs/proof.md.
+    /// Prints what came of groups of this kind, for docs/generated/proof.md.
     pub fn proof(self, scored: bool, count: &Count) {
         let what = match self {
             Kind::Sampled => "sampled tasks",

@@ -50,14 +50,14 @@ async fn every_error_has_a_call_that_provokes_it() {
     let outsider = app.address();
     let digest = Token::FixedBytes(vec![1; 32]);
     let mut seen = BTreeSet::new();
-    // What `docs/refusals.md` is made of.
+    // What `docs/generated/refusals.md` is made of.
     let raised = muster_cli::refusals::raised(&root()).unwrap();
     macro_rules! check {
         ($by:expr, $function:literal, [$($argument:expr),*], $value:expr => $error:literal[$($wanted:expr),*]) => {{
             let got = w.refused($by, $function, &[$($argument),*], $value).await;
             let wanted: Vec<Token> = vec![$($wanted),*];
             assert_eq!((got.name.as_str(), got.values), ($error, wanted), "{}", $function);
-            assert!(raised[$error].contains($function), "docs/refusals.md does not say that {} can give {}", $function, $error);
+            assert!(raised[$error].contains($function), "docs/generated/refusals.md does not say that {} can give {}", $function, $error);
             seen.insert($error);
         }};
     }
