@@ -93,8 +93,8 @@ await run(
 );
 await run(
   "accounts, models, GPUs, queues",
-  insert("account", { address: "creator", credit: "0", unbonding: "0", release: "0", node: "0", kicked_out: "false", tasks: "count(*)::int", fees: "sum(fee)", refunds: "sum(refund)", earned: "0", withdrawn: "0", first_at: "min(created_at)" }, "from task group by creator"),
-  `${insert("account", { address: "operator", credit: "earned / 2", unbonding: "0", release: "0", node: "number", kicked_out: "kicked_out", tasks: "0", fees: "0", refunds: "0", earned: "earned", withdrawn: "earned / 2", first_at: "joined_at" }, "from node")} on conflict (address) do update set node = excluded.node, earned = excluded.earned, credit = excluded.credit`,
+  insert("account", { address: "creator", credit: "0", unbonding: "0", release: "0", node: "0", kicked_out: "false", tasks: "count(*)::int", fees: "sum(fee)", refunds: "sum(refund)", earned: "0", withdrawn: "0", stores: "''", first_at: "min(created_at)" }, "from task group by creator"),
+  `${insert("account", { address: "operator", credit: "earned / 2", unbonding: "0", release: "0", node: "number", kicked_out: "kicked_out", tasks: "0", fees: "0", refunds: "0", earned: "earned", withdrawn: "earned / 2", stores: "''", first_at: "joined_at" }, "from node")} on conflict (address) do update set node = excluded.node, earned = excluded.earned, credit = excluded.credit`,
   insert("model", { id: "i", name: "'models/' || i", held: "0", entries: "0", tasks: "0", downloads: "0", first_at: `${now - SPAN}` }, `from generate_series(1, ${MODELS}) as i`),
   "update model set held = h.n, entries = h.n from (select m, count(*)::int as n from node, unnest(models) as m where status <> 0 group by m) as h where h.m = model.id",
   "update model set tasks = h.n from (select m, count(*)::int as n from task, unnest(models) as m group by m) as h where h.m = model.id",
@@ -123,7 +123,7 @@ await run(
   ),
   insert("reliability_mark", { id: "1000000 + number", node: "number", at: "joined_at", h: "1000000000000000000", why: "'joined'" }, "from node"),
   insert("reliability_mark", { id: "10000000 + number", node: "number", at: "reliability_at", h: "reliability", why: "'timeout'", task: "1" }, "from node where reliability < 990000000000000000"),
-  insert("transaction", { hash: "tx", block: "block", at: "at", sender: "account", selector: "'0x00000000'", call: "(array['createTask', 'dispatch', 'submit'])[case name when 'TaskCreated' then 1 when 'TaskStarted' then 2 else 3 end]", gas_used: "90000 + (task::bigint % 7) * 1000", gas_price: "100000000" }, "from event"),
+  insert("transaction", { hash: "tx", block: "block", at: "at", sender: "account", selector: "'0x00000000'", call: "(array['createTask', 'dispatch', 'submit'])[case name when 'TaskCreated' then 1 when 'TaskStarted' then 2 else 3 end]", gas_used: "90000 + (task::bigint % 7) * 1000", gas_price: "100000000" }, "from event where task is not null"),
 );
 const sums = (table: string, start: string) =>
   insert(

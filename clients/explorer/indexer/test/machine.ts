@@ -178,6 +178,19 @@ export class Running extends Indexer {
     return new Running(`http://127.0.0.1:${port}`, start("node_modules/.bin/ponder", args, env, log), log);
   }
 
+  /** Only answers, from what is in the schema: `ponder serve`. Nobody is asked for the chain: the port refuses. */
+  static async serve(schema: string, database: string): Promise<Running> {
+    const port = await freePort();
+    const log = `${schema}-${port}.log`;
+    const env = { RPC_URL: "http://127.0.0.1:9", MUSTER: `0x${"ff".repeat(20)}`, CHAIN_ID: "412346", START_BLOCK: "1", PONDER_TELEMETRY_DISABLED: "1", DATABASE_URL: database, NODE_ENV: "production" };
+    const running = new Running(`http://127.0.0.1:${port}`, start("node_modules/.bin/ponder", ["serve", "--schema", schema, "--port", String(port), "--hostname", "127.0.0.1"], env, log), log);
+    while (!(await fetch(new URL("/health", running.url)).catch(() => undefined))?.ok) {
+      if (running.child.exitCode !== null) await running.reach(Number.MAX_SAFE_INTEGER);
+      await sleep(200);
+    }
+    return running;
+  }
+
   /** Without any warning, as when the machine loses its power. */
   async kill() {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;

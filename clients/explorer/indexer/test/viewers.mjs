@@ -4,13 +4,15 @@
  *
  *   DATABASE_URL=postgresql://... node --import tsx test/viewers.mjs http://127.0.0.1:42069 SCHEMA [VIEWERS] [SECONDS]
  *
- * Several servers stand with commas between. Viewers, server and database share this machine. Fails where the median first view takes more than a second, or the median event until it is seen in the figures.
+ * Several servers stand with commas between. Viewers, server and database share this machine. Fails where the median first view takes more than a second, or the median event until it is seen in the
+ * figures; on a machine that is too slow or too busy for that, where they take eight times as long as an empty page beside them does (plain.mjs).
  */
 import assert from "node:assert/strict";
 import http from "node:http";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import pg from "pg";
+import { allowed, startPlain } from "./plain.mjs";
 
 /** What the first view asks, in the page's words: page/test/large.mjs compares it with what the page does ask. */
 export const QUESTIONS = [
@@ -38,9 +40,12 @@ function get(agent, url) {
   });
 }
 
-/** Listens for states and for what changes in the answers to these questions; gives each message to whoever wants it. */
-function listen(origin, asked, onMessage, onError) {
-  const request = http.get(`${origin}/api/live${asked.length ? `?${asked.map((one) => `ask=${encodeURIComponent(one)}`).join("&")}` : ""}`, { agent: false }, (response) => {
+/** What is sent of states and of changes in the answers to these questions. */
+const liveOf = (origin, asked) => `${origin}/api/live${asked.length ? `?${asked.map((one) => `ask=${encodeURIComponent(one)}`).join("&")}` : ""}`;
+
+/** Listens there; gives each message to whoever wants it. */
+function listen(url, onMessage, onError) {
+  const request = http.get(url, { agent: false }, (response) => {
     let held = "";
     response.setEncoding("utf8");
     response.on("data", (text) => {
@@ -60,6 +65,11 @@ function listen(origin, asked, onMessage, onError) {
   };
 }
 
+/** Milliseconds for which the last event is waited for. */
+const LAST = 30_000;
+/** Of so many viewers one opens the empty page too, by as many requests, one after the other where a viewer does so. */
+const EACH = 10;
+
 /** The page waits so long for what it follows before it asks, in milliseconds; and until a view has settled. */
 const [PATIENCE, SETTLED] = [2_000, 300];
 
@@ -71,6 +81,7 @@ export async function look(origins, database, schema, number, seconds) {
   const [firsts, pushes, views] = [[], [], []];
   let [requests, bytes, missed] = [0, 0, 0];
   const failed = new Map();
+  const plain = { ...(await startPlain()), firsts: [], pushes: [], told: Number.POSITIVE_INFINITY };
   const viewer = async (i) => {
     const origin = origins[i % origins.length];
     const agent = new http.Agent({ keepAlive: true, maxSockets: 6 });
@@ -129,8 +140,7 @@ export async function look(origins, database, schema, number, seconds) {
       await Promise.all([...files, "/config.json"].map(ask));
       const first = await new Promise((resolve, reject) => {
         stop = listen(
-          origin,
-          [],
+          liveOf(origin, []),
           (state) => {
             known = Number(state.network.events);
             resolve(state);
@@ -143,7 +153,12 @@ export async function look(origins, database, schema, number, seconds) {
       firsts.push(performance.now() - begun);
       await sleep(SETTLED);
       stop();
-      stop = listen(origin, QUESTIONS, hear, fail);
+      stop = listen(liveOf(origin, QUESTIONS), hear, fail);
+      if (i % EACH === 0) {
+        const end = await empty(files.length + 1);
+        const both = stop;
+        stop = () => (both(), end());
+      }
     } catch (error) {
       fail(error);
     }
@@ -153,6 +168,27 @@ export async function look(origins, database, schema, number, seconds) {
       agent.destroy();
     };
   };
+  /** Opens the empty page and listens there. */
+  async function empty(files) {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 6 });
+    const nothing = () => get(agent, `${plain.origin}/nothing`);
+    const begun = performance.now();
+    await nothing();
+    await Promise.all(Array.from({ length: files }, nothing));
+    let hear;
+    let stop;
+    await new Promise((resolve, reject) => {
+      hear = resolve;
+      stop = listen(`${plain.origin}/live`, () => hear(), reject);
+    });
+    await Promise.all(QUESTIONS.map(nothing));
+    plain.firsts.push(performance.now() - begun);
+    hear = () => plain.pushes.push(performance.now() - plain.told);
+    return () => {
+      stop();
+      agent.destroy();
+    };
+  }
   // They come within ten seconds, as after an announcement.
   const ends = [];
   const come = Promise.all(Array.from({ length: number }, (_, i) => sleep((i * 10_000) / number).then(() => viewer(i)).then((end) => ends.push(end))));
@@ -170,13 +206,17 @@ export async function look(origins, database, schema, number, seconds) {
     blockOf.set(Number(events), Number(block));
     written.set(Number(events), performance.now());
     await client.query("commit");
+    plain.told = performance.now();
+    await get(undefined, `${plain.origin}/tell`);
     happened++;
     await sleep(1_000);
   }
-  await sleep(2_000);
+  // Who has not seen all by then does not.
+  for (const end = performance.now() + LAST; views.length < number * happened && performance.now() < end; ) await sleep(100);
   for (const end of ends) end();
   await client.end();
-  return { firsts, pushes, views, requests, bytes, happened, missed, failed };
+  plain.stop();
+  return { firsts, pushes, views, plain, requests, bytes, happened, missed, failed };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
@@ -184,19 +224,25 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const { DATABASE_URL } = process.env;
   if (!schema || !DATABASE_URL) throw new Error("DATABASE_URL=... node test/viewers.mjs ORIGIN SCHEMA [VIEWERS] [SECONDS]");
   const begun = performance.now();
-  const { firsts, pushes, views, requests, bytes, happened, missed, failed } = await look(origin.split(","), DATABASE_URL, schema, Number(number), Number(seconds));
+  const { firsts, pushes, views, plain, requests, bytes, happened, missed, failed } = await look(origin.split(","), DATABASE_URL, schema, Number(number), Number(seconds));
   const took = (performance.now() - begun) / 1_000;
   const told = (values) => `median ${quantile(values, 0.5).toFixed()} ms, 95 % within ${quantile(values, 0.95).toFixed()} ms, the longest ${Math.max(...values).toFixed()} ms`;
   console.log(`  ${number} viewers within ten seconds, ${happened} events: ${requests} answers, ${(requests / took).toFixed()} a second, ${(bytes / 1e6).toFixed(1)} MB; ${missed} asked again because a change was missed`);
   console.log(`  first view, files and data: ${told(firsts)}`);
   console.log(`  an event heard of, from its commit: ${told(pushes)}`);
   console.log(`  an event seen in the figures: ${told(views)}`);
+  console.log(`  an empty page beside it: ${told(plain.firsts)}; an event on it: ${told(plain.pushes)}`);
   for (const [message, times] of failed) console.log(`  failed ${times} times: ${message}`);
   assert.equal(failed.size, 0);
   assert.ok(firsts.length === Number(number), `${firsts.length} viewers of ${number} saw it`);
-  assert.ok(quantile(firsts, 0.5) <= 1_000, "the first view takes longer than a second");
-  assert.ok(quantile(pushes, 0.5) <= 1_000, "an event takes longer than a second");
   assert.ok(views.length >= 0.9 * Number(number) * happened, `${views.length} times an event was seen in the figures`);
-  assert.ok(quantile(views, 0.5) <= 1_000, "an event is seen in the figures after more than a second");
+  for (const [what, values, beside] of [
+    ["the first view", firsts, plain.firsts],
+    ["hearing of an event", pushes, plain.pushes],
+    ["seeing it in the figures", views, plain.pushes],
+  ]) {
+    const [median, most] = [quantile(values, 0.5), allowed(quantile(beside, 0.5))];
+    assert.ok(median <= most, `${what} takes ${median.toFixed()} ms, more than ${most.toFixed()} ms`);
+  }
   process.exit(0);
 }

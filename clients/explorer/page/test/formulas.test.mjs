@@ -1,6 +1,7 @@
 // What the page computes itself: intervals against sums done otherwise, and a biased network that has to be found.
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
+import { deserialize, serialize } from "node:v8";
 import { modules } from "./formulas.mjs";
 
 let page;
@@ -145,6 +146,26 @@ test("summed up by groups a network comes to what telling each draw to each cand
     assert.ok(Math.abs(same.expected - expected) < 1e-4 * expected, `node ${node}: ${same.expected}, ${expected}`);
     // Chance is allowed what it is, or a little more.
     assert.ok(same.least <= least && same.most >= most && same.most - same.least <= most - least + 4, `node ${node}: ${same.least} to ${same.most}, ${least} to ${most}`);
+  }
+});
+
+test("what is put down and taken up again comes to the same", async () => {
+  const core = await page.loadCore();
+  for (const few of [64, 0]) {
+    const whole = new page.Shares(core, few);
+    let [parts, events] = [new page.Shares(core, few), 0];
+    const read = (event) => {
+      if (++events % 251 === 0) {
+        const state = serialize(parts.state());
+        parts = new page.Shares(core, few);
+        parts.restore(deserialize(state));
+      }
+      parts.read(event);
+    };
+    network([whole, { read }], { seed: 6, tasks: 1_500, nodes: 30 });
+    assert.ok(events > 3_000);
+    assert.deepEqual(await parts.result(), await whole.result());
+    assert.deepEqual(parts.leftOut, whole.leftOut);
   }
 });
 

@@ -11,8 +11,8 @@ const compress = promisify(gzip);
 export interface Question {
   key: string;
   compute: () => Promise<string>;
-  /** Whether an answer holds until the tables change; else it is computed again when it has rested. */
-  holds?: () => boolean;
+  /** Whether an answer whose computing began at this moment holds until the tables change; else it is computed again when it has rested. */
+  holds?: (moment: number) => boolean;
 }
 
 export interface Answer {
@@ -70,7 +70,7 @@ export const restsUntil = ({ moment, took }: Answer): number => moment + (took <
 export async function answerOf(question: Question, version: number): Promise<Answer> {
   const { key, holds } = question;
   const answer = kept.get(key);
-  if (answer && ((answer.version >= version && (holds?.() ?? true)) || Date.now() < restsUntil(answer))) return answer;
+  if (answer && ((answer.version >= version && (holds?.(answer.moment) ?? true)) || Date.now() < restsUntil(answer))) return answer;
   let made = pending.get(key);
   if (!made) {
     made = make(question, version).finally(() => pending.delete(key));

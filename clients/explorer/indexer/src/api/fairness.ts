@@ -1,10 +1,11 @@
-/** What draws came to, node by node: kept up here as events come, for all who ask. */
+/** What draws came to, node by node: kept up here as events come, for all who ask; a long history is counted by one server for all. */
 import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { and, asc, count, desc, gt, lte, notInArray } from "drizzle-orm";
 import { rules } from "../formulas";
 import { IDLE, type Event } from "../fairness/replay";
 import { type Fair, type Fairness, Shares } from "../fairness/shares";
+import { type Last, load, save, turn } from "./counted";
 import { json } from "./json";
 import { BadQuestion } from "./refusal";
 import { lookNow } from "./state";
@@ -23,15 +24,55 @@ const pause = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 let shares = new Shares(rules);
 /** The newest event that was read, which a reorganisation may take back. */
-let last: { id: bigint; tx: string } | undefined;
+let last: Last | undefined;
+/** Events read since it was kept in the database, and in all. */
+let [since, all] = [0, 0];
 let reading: Promise<void> | undefined;
 
-/** Reads what is new. A long history leaves three quarters of the time to whoever asks meanwhile. */
+/** More events than these are a long history. What is counted is kept after so many, or half of all if that is more. */
+const LONG = 20_000;
+/** Milliseconds between two looks at what another server counts. */
+const LOOK = 2_000;
+
+/** Whether an event is there as it was read. */
+async function isThere({ id, tx }: Last): Promise<boolean> {
+  const [there] = await db.select({ id: event.id, tx: event.tx }).from(event).where(lte(event.id, id)).orderBy(desc(event.id)).limit(1);
+  return there?.id === id && there.tx === tx;
+}
+
+/** Goes on from what was kept, if that is further. */
+async function resume(): Promise<void> {
+  const kept = await load(last?.id ?? -1n, isThere);
+  if (kept) [shares, last, since] = [kept.shares, kept.last, 0];
+}
+
+/** Reads what is new. A long history leaves three quarters of the time to whoever asks meanwhile, and one server reads it for all. */
 async function read(): Promise<void> {
-  if (last) {
-    const [there] = await db.select({ id: event.id, tx: event.tx }).from(event).where(lte(event.id, last.id)).orderBy(desc(event.id)).limit(1);
-    if (there?.id !== last.id || there.tx !== last.tx) [shares, last] = [new Shares(rules), undefined];
+  if (last && !(await isThere(last))) [shares, last, since, all] = [new Shares(rules), undefined, 0, 0];
+  if (!last) await resume();
+  let mine: Awaited<ReturnType<typeof turn>>;
+  if ((await behind()) > LONG) {
+    while (!(mine = await turn())) {
+      await sleep(LOOK);
+      await resume();
+      if ((await behind()) <= LONG) break;
+    }
+    if (mine) await resume();
   }
+  try {
+    await readOn();
+    if (mine && since > LONG) await keep();
+  } finally {
+    await mine?.done();
+  }
+}
+
+async function keep(): Promise<void> {
+  since = 0;
+  await save(last!, shares);
+}
+
+async function readOn(): Promise<void> {
   for (;;) {
     const rows = await db
       .select({ id: event.id, name: event.name, args: event.args, block: event.block, at: event.at, tx: event.tx })
@@ -48,6 +89,8 @@ async function read(): Promise<void> {
       await sleep(REST * took);
       begun = performance.now();
     }
+    [since, all] = [since + rows.length, all + rows.length];
+    if (since > Math.max(LONG, all / 2)) await keep();
     if (rows.length < CHUNK) return;
   }
 }
@@ -66,12 +109,15 @@ interface Told extends Fairness {
   leftOut: Shares["leftOut"];
 }
 
+/** When an answer was last given from a part of the events. */
+let partial = 0;
 /** One result for all who ask of the same state. */
 let told: { last: bigint | undefined; shares: Shares; made: Promise<Told> } | undefined;
 async function result(): Promise<Told> {
   const { block, at } = await lookNow();
   const isRead = await Promise.race([advance().then(() => true), sleep(PATIENCE).then(() => false)]);
   const missing = isRead ? 0 : await behind();
+  if (!isRead) partial = Date.now();
   if (told && told.last === last?.id && told.shares === shares) return { ...(await told.made), ...(isRead ? { block, at } : {}), behind: missing };
   const leftOut = { ...shares.leftOut };
   const made = shares.result(pause).then((found) => ({ ...found, block, at, behind: missing, leftOut }));
@@ -80,8 +126,8 @@ async function result(): Promise<Told> {
   return made;
 }
 
-/** Whether every event was read: an answer before that is of no state for long. */
-export const isWhole = (): boolean => reading === undefined;
+/** Whether what was asked then was answered from every event: an answer from some is of no state for long. */
+export const isOfAll = (moment: number): boolean => moment > partial;
 
 /** All but the nodes. */
 export async function fairness(): Promise<string> {

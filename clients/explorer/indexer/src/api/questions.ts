@@ -1,6 +1,6 @@
 /** What the page asks, by the paths under /api at which it does: answered to who asks, and sent anew to who follows it. */
 import type { Question } from "./cache";
-import { fairNodes, fairness, isWhole } from "./fairness";
+import { fairNodes, fairness, isOfAll } from "./fairness";
 import { page } from "./lists";
 import { BadQuestion } from "./refusal";
 import { network, rivals } from "./sums";
@@ -23,8 +23,8 @@ export function questionAt(path: string, query: URLSearchParams, graphql: Ask): 
     if (!asked || asked.length > DATA_MOST) throw new BadQuestion(`"query" has to be a question of GraphQL of at most ${DATA_MOST} characters`);
     return { key: `data ${asked}`, compute: () => graphql(asked) };
   }
-  if (path === "fairness") return { key: path, compute: fairness, holds: isWhole };
-  if (path === "list/fairness") return { key, compute: fairNodes(Object.fromEntries(said)), holds: isWhole };
+  if (path === "fairness") return { key: path, compute: fairness, holds: isOfAll };
+  if (path === "list/fairness") return { key, compute: fairNodes(Object.fromEntries(said)), holds: isOfAll };
   if (path.startsWith("list/")) return { key, compute: page(path.slice("list/".length), Object.fromEntries(said)) };
   return undefined;
 }

@@ -64,6 +64,14 @@ export interface Drawn {
   pending: boolean;
 }
 
+/** A validation group that is not settled. */
+interface Team {
+  task: bigint;
+  scored: boolean;
+  liable: boolean;
+  committed: Set<number>;
+}
+
 /** Why a start is not among the draws. */
 export interface LeftOut {
   queued: number;
@@ -106,7 +114,7 @@ export class Replay {
   /** The newest event that was read. */
   last = -1n;
   #tasks = new Map<bigint, Drawn>();
-  #teams = new Map<number, { task: bigint; scored: boolean; liable: boolean; committed: Set<number> }>();
+  #teams = new Map<number, Team>();
   #parameters = new Map<number, bigint>();
   protected readonly holders = new Map<bigint, Set<number>>();
   protected granule = 1n;
@@ -122,6 +130,21 @@ export class Replay {
     protected readonly rules: Rules,
     private readonly only?: bigint,
   ) {}
+
+  /** All that `restore` needs to go on from here, but the kept draws: values that can be serialised, and share what is shared. */
+  state(): Record<string, unknown> {
+    const { leftOut, nodes, last, holders, granule, joined, allTouched } = this;
+    return { leftOut, nodes, last, holders, granule, joined, allTouched, tasks: this.#tasks, teams: this.#teams, parameters: this.#parameters, slashed: this.#slashed, largest: this.#largest };
+  }
+
+  restore({ tasks, teams, parameters, slashed, largest, ...rest }: Record<string, unknown>): void {
+    Object.assign(this, rest);
+    this.#tasks = tasks as Map<bigint, Drawn>;
+    this.#teams = teams as Map<number, Team>;
+    this.#parameters = parameters as Map<number, bigint>;
+    this.#slashed = slashed as number;
+    this.#largest = largest as bigint | undefined;
+  }
 
   #parameter(number: number): number {
     return Number(this.#parameters.get(number) ?? 0n);

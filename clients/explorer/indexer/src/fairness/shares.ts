@@ -98,6 +98,22 @@ export class Shares extends Replay {
     super(rules);
   }
 
+  override state(): Record<string, unknown> {
+    return { ...super.state(), accounts: this.#accounts, shares: this.#shares, groups: this.#groups, users: this.#users, counted: this.#draws, popular: this.#popular };
+  }
+
+  override restore({ accounts, shares, groups, users, counted, popular, ...rest }: Record<string, unknown>): void {
+    super.restore(rest);
+    this.#accounts = accounts as Map<number, Account>;
+    // Of a class that serialising takes from it.
+    for (const account of this.#accounts.values()) if (account.wins) account.wins = Object.assign(new Wins(), account.wins);
+    this.#shares = shares as Map<number, Share>;
+    this.#groups = groups as Map<number, Group>;
+    this.#users = users as Map<bigint, Set<number>>;
+    this.#draws = counted as number;
+    this.#popular = popular as number;
+  }
+
   #account(node: number): Account {
     let account = this.#accounts.get(node);
     if (!account) this.#accounts.set(node, (account = { won: 0, wins: undefined, draws: 0, expected: 0 }));

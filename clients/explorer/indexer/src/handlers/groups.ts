@@ -199,7 +199,7 @@ export const groups: Pick<
       if (group.scored) await raise(scene, node, task);
     } else if (verdict === 3) {
       // A withheld answer lowers H like none in time.
-      await lower(scene, node);
+      await lower(scene, node, id);
     } else if (verdict === 4) {
       node.failed++;
       await scene.countOf(number, { failed: 1 });

@@ -1,0 +1,97 @@
+/**
+ * What was counted of draws, kept in the database: a server that starts goes on where another has come to, and of several that meet a long history one counts it for all.
+ *
+ * The table is in the schema of the tables it was counted from, and goes with them. Without PostgreSQL there is one server, which counts for itself.
+ */
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { deserialize, serialize } from "node:v8";
+import { gunzip, gzip } from "node:zlib";
+import pg from "pg";
+import { rules } from "../formulas";
+import { Replay } from "../fairness/replay";
+import * as weighing from "../fairness/rules";
+import { Shares } from "../fairness/shares";
+import * as statistics from "../fairness/statistics";
+import { verifier } from "../../../../ts/src/generated/verifier";
+
+const [pack, unpack] = [promisify(gzip), promisify(gunzip)];
+/** The newest are kept, so that a reorganisation leaves one. */
+const KEPT = 2;
+/** What was counted by other rules is not gone on with. */
+const BY = createHash("sha256")
+  .update([Replay, Shares, ...Object.values(weighing), ...Object.values(statistics), verifier].map(String).join("\n"))
+  .digest("hex");
+
+/** Up to which event it is counted. */
+export interface Last {
+  id: bigint;
+  tx: string;
+}
+
+const connectionString = process.env.DATABASE_URL;
+const { PONDER_NAMESPACE_BUILD: namespace } = globalThis as { PONDER_NAMESPACE_BUILD?: { schema: string } };
+const schema = pg.escapeIdentifier(namespace?.schema ?? "public");
+const table = `${schema}._counted_draws`;
+
+/** Does something on a connection of its own; undefined where there is no database, or it refuses. */
+async function using<result>(act: (client: pg.Client) => Promise<result>): Promise<result | undefined> {
+  if (!connectionString) return undefined;
+  const client = new pg.Client({ connectionString });
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    return await act(client);
+  } catch {
+    return undefined;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** The newest that was kept, beyond `after`, for which `isThere` still finds the event that it ends with. */
+export const load = (after: bigint, isThere: (last: Last) => Promise<boolean>): Promise<{ last: Last; shares: Shares } | undefined> =>
+  using(async (client) => {
+    const { rows } = await client.query(`select id, tx from ${table} where counted_by = $1 and id > $2 order by id desc`, [BY, String(after)]);
+    for (const row of rows as { id: string; tx: string }[]) {
+      const last = { id: BigInt(row.id), tx: row.tx };
+      if (!(await isThere(last))) continue;
+      const { rows: found } = await client.query(`select state from ${table} where counted_by = $1 and id = $2`, [BY, row.id]);
+      if (!found.length) continue;
+      const shares = new Shares(rules);
+      shares.restore(deserialize(await unpack(found[0].state)) as Record<string, unknown>);
+      return { last, shares };
+    }
+    return undefined;
+  });
+
+/** Keeps what is counted up to this event. It is taken at once; the rest takes its time. */
+export function save(last: Last, shares: Shares): Promise<void> {
+  if (!connectionString) return Promise.resolve();
+  const state = serialize(shares.state());
+  return using(async (client) => {
+    await client.query(`create table if not exists ${table} (counted_by text not null, id numeric(78) not null, tx text not null, state bytea not null, primary key (counted_by, id))`);
+    const packed = await pack(state, { level: 1 });
+    await client.query(`insert into ${table} values ($1, $2, $3, $4) on conflict do nothing`, [BY, String(last.id), last.tx, packed]);
+    await client.query(`delete from ${table} where counted_by <> $1 or id not in (select id from ${table} where counted_by = $1 order by id desc limit ${KEPT})`, [BY]);
+  });
+}
+
+/** Whether it is this server's turn to count a long history: until `done` is called, or the server is gone, it is nobody else's. */
+export async function turn(): Promise<{ done: () => Promise<void> } | undefined> {
+  const mine = { done: () => Promise.resolve() };
+  if (!connectionString) return mine;
+  const client = new pg.Client({ connectionString });
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    const { rows } = await client.query("select pg_try_advisory_lock(hashtextextended($1, 0)) as is_mine", [`${table} ${BY}`]);
+    if (rows[0].is_mine) return { done: () => client.end().catch(() => undefined) };
+    await client.end();
+    return undefined;
+  } catch {
+    // Who cannot ask counts.
+    await client.end().catch(() => undefined);
+    return mine;
+  }
+}
