@@ -82,12 +82,12 @@ impl Chain {
         self.newest_within(&[kind, word(node.into())], QUESTIONS).await
     }
 
-    /// What a task was created with.
-    pub async fn spec(&self, id: u64) -> Result<IMuster::TaskSpec> {
+    /// How a task was created.
+    pub async fn created(&self, id: u64) -> Result<IMuster::TaskCreated> {
         let log = self.newest(&[IMuster::TaskCreated::SIGNATURE_HASH, word(id)]).await?;
         let log = log.with_context(|| format!("task {id} was not created after block {}", self.from_block))?;
         match abi::event(&log.inner) {
-            Some(Event::TaskCreated(created)) => Ok(created.spec),
+            Some(Event::TaskCreated(created)) => Ok(created),
             _ => anyhow::bail!("a node gives another log than was asked for"),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use alloy::primitives::{Address, U256};
 use alloy::signers::local::PrivateKeySigner;
 use anyhow::{bail, ensure, Context, Result};
-use muster_client::{abi, key, parse_amount, Place, Wallet};
+use muster_client::{abi, key, parse_amount, Bounds, Place, Wallet};
 use serde::{Deserialize, Deserializer};
 
 use crate::apart;
@@ -72,10 +72,24 @@ pub struct Config {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stores {
-    /// Where inputs are looked for, in this order: URLs, or directories.
+    /// Where inputs are looked for after the stores that a task's creator publishes, in this order: URLs, or directories.
     pub get: Vec<String>,
-    /// Where every result is put before it is answered: URLs that take PUT, or directories. All have to take it.
+    /// Where every result is put before it is answered: URLs that take PUT, buckets, or directories. One has to take it.
     pub put: Vec<String>,
+    /// Where others read the results: what each node's key publishes on the chain. Left out, nothing is said there.
+    pub publish: Option<Vec<String>>,
+    /// Headers for stores over HTTP, by the store as it stands above: names and values; `$NAME` stands for a variable of the environment.
+    #[serde(default)]
+    pub headers: BTreeMap<String, BTreeMap<String, String>>,
+    /// Days that a result is kept after it was put; 0 keeps it for good.
+    #[serde(default = "week")]
+    pub keep_days: f64,
+    /// Seconds that a store which a creator publishes may take for an input.
+    #[serde(default = "half_a_minute")]
+    pub published_within: u64,
+    /// Hosts of published stores, as their URLs write them, that may be on this machine or a private network.
+    #[serde(default)]
+    pub private_hosts: Vec<String>,
     /// More bytes than this are not read.
     #[serde(default = "longest")]
     pub longest: u64,
@@ -169,6 +183,12 @@ pub struct Executor {
     pub environment: BTreeMap<String, String>,
 }
 
+fn week() -> f64 {
+    7.0
+}
+fn half_a_minute() -> u64 {
+    30
+}
 fn five() -> u64 {
     5
 }
@@ -204,6 +224,43 @@ fn maybe_place<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Place>, D::E
     text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
+/// The most bytes that the contract keeps of an account's stores.
+const PUBLISHED: usize = 256;
+
+/// So many entries of another account's list are looked at.
+const ENTRIES: usize = 8;
+
+impl Stores {
+    /// What each node's key is to publish, if anything is said of it.
+    pub fn published(&self) -> Option<String> {
+        self.publish.as_ref().map(|uris| uris.join(" "))
+    }
+
+    /// The stores in a list that somebody else publishes; those inside only where `private_hosts` names them.
+    pub fn readable(&self, list: &str, bounds: Bounds) -> muster_client::Stores {
+        let entries = list.split(' ').filter(|entry| !entry.is_empty()).take(ENTRIES);
+        entries.fold(muster_client::Stores::default(), |stores, entry| {
+            let url = entry.strip_prefix("ipfs+").unwrap_or(entry);
+            let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_string));
+            let inside = host.is_some_and(|host| self.private_hosts.contains(&host));
+            stores.then(&muster_client::Stores::published(entry, bounds, inside))
+        })
+    }
+
+    /// A store's headers, with what the environment has of them.
+    pub fn headers(&self, store: &str) -> Result<Vec<(String, String)>> {
+        let headers = self.headers.get(store).into_iter().flatten();
+        let read = |(name, value): (&String, &String)| {
+            let value = match value.strip_prefix('$') {
+                None => value.clone(),
+                Some(variable) => std::env::var(variable).with_context(|| format!("no {variable} in the environment"))?,
+            };
+            Ok((name.clone(), value))
+        };
+        headers.map(read).collect()
+    }
+}
+
 /// Goes before `listen`: in a container nobody outside reaches what listens on 127.0.0.1.
 const LISTEN: &str = "MUSTER_AGENT_LISTEN";
 
@@ -224,6 +281,13 @@ impl Config {
         ensure!(!config.nodes.is_empty(), "there is no [[node]]");
         ensure!(!config.rpc.is_empty(), "`rpc` is empty");
         ensure!(!config.store.get.is_empty() && !config.store.put.is_empty(), "[store] needs `get` and `put`");
+        for store in config.store.headers.keys() {
+            let known = config.store.get.contains(store) || config.store.put.contains(store);
+            ensure!(known, "`headers` are for a store of `get` or `put`, and {store} is none");
+        }
+        ensure!(config.store.keep_days >= 0.0, "`keep_days` is at least 0");
+        let published = config.store.published().unwrap_or_default();
+        ensure!(published.len() <= PUBLISHED, "`publish` has {} bytes, and the contract keeps {PUBLISHED}", published.len());
         ensure!(config.look_every > 0, "`look_every` is at least 1");
         let mut names = std::collections::BTreeSet::new();
         for node in &config.nodes {

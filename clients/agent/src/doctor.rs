@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use alloy::primitives::U256;
+use alloy::primitives::{B256, U256};
 use anyhow::{bail, Result};
 use muster_client::{
-    digest_of, parameter, private_directory, show_amount, Endpoints, Error, IMuster, Lock, Muster, Seed, Settings, Trouble,
+    digest_of, parameter, private_directory, show_amount, Attempt, Bounds, Endpoints, Error, IMuster, Lock, Muster, Object, Seed,
+    Settings, Stores, Trouble,
 };
 use serde_json::json;
 
@@ -128,17 +129,72 @@ async fn stores(config: &Config, found: &mut Findings) {
             }
         }
     }
-    let test = b"muster-agent doctor";
-    let remedy = "a PUT has to be accepted there: check its address, the network, and your rights";
-    match results.put(test).await {
-        Ok((_, attempts)) => {
-            let names: Vec<_> = results.names().map(str::to_string).collect();
-            good(&format!("stores of results: {} take one of {} bytes", names.join(", "), test.len()));
-            for attempt in attempts {
-                found.bad(&format!("store of results: {}: {}", attempt.store, attempt.trouble), remedy);
+    // Fresh bytes: what an earlier run left proves nothing.
+    let probe = format!("muster-agent doctor {:032x}", rand::random::<u128>()).into_bytes();
+    let bounds = Bounds { timeout: Duration::from_secs(30), ..Bounds::default() };
+    let mut taken = false;
+    for url in &config.store.put {
+        let store = match shared::open(config, std::slice::from_ref(url), bounds) {
+            Ok(store) => store,
+            Err(error) => return found.bad(&format!("[store]: {error:#}"), "write URLs or directories"),
+        };
+        let name = store.names().collect::<String>();
+        let digest = match store.put(&probe).await {
+            Ok((digest, _)) => digest,
+            Err(lost) => {
+                let remedy = "a PUT has to be accepted there: check its address, the network, and your rights";
+                found.bad(&format!("store of results: {}", said(&lost.attempts)), remedy);
+                continue;
+            }
+        };
+        taken = true;
+        match store.get(digest).await {
+            Ok(_) => good(&format!("store of results: {name} takes {} bytes and gives them back", probe.len())),
+            Err(lost) => {
+                let remedy = "what was put has to be read there: check your rights";
+                found.bad(&format!("store of results: {}", said(&lost.attempts)), remedy);
             }
         }
-        Err(lost) => found.bad(&format!("stores of results: {lost}"), remedy),
+    }
+    if taken {
+        published(config, digest_of(&probe), found).await;
+        for attempt in results.remove(Object::Plain(digest_of(&probe))).await {
+            // One that did not take it has said so.
+            if config.store.keep_days > 0.0 && !matches!(attempt.trouble, Trouble::Unreachable(_)) {
+                found.bad(
+                    &format!("store of results: {}: nothing is removed: {}", attempt.store, attempt.trouble),
+                    "allow the agent to DELETE there, or set keep_days = 0 and remove old results otherwise",
+                );
+            }
+        }
+    }
+}
+
+fn said(attempts: &[Attempt]) -> String {
+    attempts.iter().map(|attempt| format!("{}: {}", attempt.store, attempt.trouble)).collect::<Vec<_>>().join("; ")
+}
+
+/// Whether what was just put is read where the nodes say that their results are.
+async fn published(config: &Config, digest: B256, found: &mut Findings) {
+    let Some(uris) = &config.store.publish else {
+        return note("`publish` is not set: nobody learns from the chain where this agent's results are");
+    };
+    for uri in uris {
+        if uri == "ipfs://" {
+            note("published: ipfs:// is read by each reader's own gateway");
+            continue;
+        }
+        let stores = Stores::published(uri, Bounds { timeout: Duration::from_secs(30), ..Bounds::default() }, true);
+        if stores.is_empty() {
+            found.bad(&format!("published: {uri}"), "others read from https://... or ipfs+https://gateway alone");
+        } else if let Err(lost) = stores.get(digest).await {
+            found.bad(
+                &format!("published: {lost}"),
+                "what is put into a store of `put` has to be read there: check its address, and its rights",
+            );
+        } else {
+            good(&format!("published: {uri} gives what was put"));
+        }
     }
 }
 

@@ -752,6 +752,8 @@ mod tests {
         let mut executor = Executor::new("test", &toml::from_str(&text).unwrap());
         let run = run(place.path());
         std::fs::write(&run.input, "hello\n").unwrap();
+        // As stores write it.
+        std::fs::set_permissions(&run.input, std::fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(executor.run(&run, Duration::from_secs(30)).await, Ran::Done);
         let said = std::fs::read_to_string(&run.output).unwrap();
         assert!(said.starts_with("games\nhello\n") && said.contains("Permission denied") && said.contains("none\n"), "{said}");

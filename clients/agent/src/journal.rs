@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use alloy::primitives::{Address, B256};
 use anyhow::{ensure, Context, Result};
 use muster_client::pause::JUDGED;
-use muster_client::Cursor;
+use muster_client::{Cursor, Object};
 use rusqlite::{params, Connection, OpenFlags, OptionalExtension, Row};
 
 /// How far a job is. Each is written before what it names is begun, or after it is done, as it says.
@@ -151,6 +151,7 @@ const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS pause (node INTEGER NOT NULL, why TEXT NOT NULL, PRIMARY KEY (node, why)) STRICT;
     CREATE TABLE IF NOT EXISTS download (node INTEGER NOT NULL, model INTEGER NOT NULL, done INTEGER NOT NULL,
         PRIMARY KEY (node, model)) STRICT;
+    CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, sealed INTEGER NOT NULL, until INTEGER NOT NULL) STRICT;
     PRAGMA user_version = 1;
 ";
 
@@ -290,6 +291,38 @@ impl Journal {
 
     fn db(&self) -> MutexGuard<'_, Connection> {
         self.db.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the stores have a result, and for how many days they are to keep it: for good, if for none.
+    pub fn keep(&self, object: Object, days: f64) -> Result<()> {
+        if days > 0.0 {
+            let seconds = (days * 86_400.0) as i64;
+            self.db().execute(
+                "INSERT INTO kept VALUES (?, ?, unixepoch() + ?) ON CONFLICT DO UPDATE SET until = excluded.until",
+                params![object.name(), matches!(object, Object::Sealed(_)), seconds],
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Results that need not be kept any more.
+    pub fn outdated(&self) -> Result<Vec<Object>> {
+        let db = self.db();
+        let mut query = db.prepare("SELECT name, sealed FROM kept WHERE until <= unixepoch()")?;
+        let rows = query.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))?;
+        let mut objects = Vec::new();
+        for row in rows {
+            let (name, sealed) = row?;
+            let name = name.parse().with_context(|| format!("{name} is no object's name"))?;
+            objects.push(if sealed { Object::Sealed(name) } else { Object::Plain(name) });
+        }
+        Ok(objects)
+    }
+
+    /// Notes that a result is kept no more.
+    pub fn removed(&self, object: Object) -> Result<()> {
+        self.db().execute("DELETE FROM kept WHERE name = ?", [object.name()])?;
+        Ok(())
     }
 
     /// Something written under a name.
@@ -542,6 +575,26 @@ mod tests {
         journal.put(&job).unwrap();
         assert!(journal.open_jobs(3).unwrap().is_empty());
         assert_eq!(journal.outcomes(3).unwrap().len(), 1, "an outcome that is known stays");
+    }
+
+    #[test]
+    fn a_result_is_kept_as_long_as_it_is_to_be_and_is_removed_once() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::open(place.path(), 1, Address::ZERO, None).unwrap();
+        let plain = |byte| Object::Plain(B256::repeat_byte(byte));
+        let (over, week, for_good) = (Object::Sealed(B256::repeat_byte(1)), plain(2), plain(3));
+        // Less than a second.
+        journal.keep(over, 1e-9).unwrap();
+        journal.keep(week, 7.0).unwrap();
+        journal.keep(for_good, 0.0).unwrap();
+        assert_eq!(journal.outdated().unwrap(), [over]);
+        journal.removed(over).unwrap();
+        assert_eq!(journal.outdated().unwrap(), []);
+        // One that is put again is kept anew.
+        journal.keep(week, 1e-9).unwrap();
+        assert_eq!(journal.outdated().unwrap(), [week]);
+        journal.keep(week, 7.0).unwrap();
+        assert_eq!(journal.outdated().unwrap(), []);
     }
 
     #[test]

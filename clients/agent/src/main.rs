@@ -136,6 +136,7 @@ async fn run(path: &std::path::Path) -> Result<()> {
             }
         });
     }
+    serving.spawn(shared.clone().sweep());
     serving.spawn(reader::wake(shared.clone()));
     serving.spawn(reader::run(shared.clone()));
     let mut nodes = JoinSet::new();

@@ -330,7 +330,7 @@ impl Node {
         if self.working.is_some() || shared.journal.job(number, task, deadline)?.is_some() {
             return Ok(());
         }
-        let Ok(spec) = shared.spec(task).await else { return Ok(()) };
+        let Ok(IMuster::TaskCreated { spec, .. }) = shared.created(task).await else { return Ok(()) };
         let job = Job::new(number, task, deadline, spec.redundancy, place);
         say!("{}: task {task} taken, until {deadline}", self.name());
         shared.journal.put(&job)?;

@@ -71,6 +71,7 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
     }
     shared.journal.set_fact(&node_of(account.address()), &number.to_string())?;
     recall(shared, settings, number).await?;
+    publish(shared, settings, &account, operator).await;
     let view = muster.read(IMuster::nodeCall { number }).await?;
     let registered = muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
     say!("{}: node {number} of {}, as {registered:?} with {} GiB", settings.name, view.operator, view.vram);
@@ -160,6 +161,25 @@ pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twic
     let name = gpu::registered(&gpu.name, stack.as_deref());
     say!("{}: {name} of {} GiB{}", node.name, gpu.vram, gpu.uuid.as_deref().map(|id| format!(", {id}")).unwrap_or_default());
     Ok(Examined { gpu, name, golden })
+}
+
+/// Says on the chain where the results can be read, unless that is what it says. A node works without it: who asks for a result by other
+/// ways finds it.
+async fn publish(shared: &Arc<Shared>, settings: &config::Node, account: &Account, operator: Address) {
+    let Some(uris) = shared.config.store.published() else { return };
+    let said = async {
+        // The contract keeps what a worker says under its operator's account.
+        if shared.chain.muster.stores_of(operator).await? == uris {
+            return anyhow::Ok(false);
+        }
+        account.call(IMuster::setStoresCall { uris: uris.clone() }, U256::ZERO).await?;
+        Ok(true)
+    };
+    match said.await {
+        Ok(true) => say!("{}: published as the store of results: {uris}", settings.name),
+        Ok(false) => {}
+        Err(error) => shared.alert(&settings.name, "publish", &format!("where its results are is not published: {error:#}")),
+    }
 }
 
 /// Takes the work that a node's operator offers the key, unless it has done so.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use alloy::primitives::Address;
 use anyhow::Result;
-use muster_client::{Bounds, Endpoints, Event, IMuster, Muster, Seed, Settings, Stores};
+use muster_client::{Bounds, Endpoints, Event, IMuster, Muster, Seed, Settings, Store, Stores};
 use serde_json::json;
 use tokio::sync::{watch, Notify};
 
@@ -25,7 +26,13 @@ macro_rules! say {
 const REPEAT: Duration = Duration::from_mins(10);
 
 /// So many tasks are remembered as they were created, the newest.
-const SPECS: usize = 4_096;
+const CREATED: usize = 4_096;
+
+/// How often results are looked for that need not be kept any more.
+const SWEEP: Duration = Duration::from_hours(1);
+
+/// A result that one store has is answered so long after at the latest, whatever the others do.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// What wakes a node, and the tasks that concern it.
 type Watched = (Arc<Notify>, BTreeSet<u64>);
@@ -50,8 +57,8 @@ pub struct Shared {
     /// Who is to be woken when a task is created.
     choosy: Mutex<Vec<Arc<Notify>>>,
     alerted: Mutex<HashMap<String, Instant>>,
-    /// What tasks were created with, as events have told.
-    specs: Mutex<BTreeMap<u64, IMuster::TaskSpec>>,
+    /// How tasks were created, as events have told.
+    created: Mutex<BTreeMap<u64, IMuster::TaskCreated>>,
     /// The executors, by the names of their cards.
     cards: Mutex<HashMap<String, Arc<Card>>>,
 }
@@ -69,7 +76,7 @@ impl Shared {
         let seed = seed(&config, &journal)?;
         let (inputs, results) = stores(&config)?;
         let chain = Chain { muster, from_block: config.from_block };
-        let (watched, alerted, specs) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (watched, alerted, created) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (names, metrics, cards) = (config.names(), Metrics::default(), Mutex::default());
         let aside = journal.aside.clone();
         let shared = Arc::new(Self {
@@ -86,7 +93,7 @@ impl Shared {
             draining,
             choosy: Mutex::default(),
             alerted,
-            specs,
+            created,
             cards,
         });
         if let Some(aside) = aside {
@@ -100,23 +107,60 @@ impl Shared {
         self.names.get(&id).cloned().unwrap_or_else(|| format!("{id:#012x}"))
     }
 
-    /// Remembers what a task is created with.
+    /// Remembers how a task is created.
     pub fn remember(&self, event: &Event) {
         let Event::TaskCreated(created) = event else { return };
         self.choosy.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|bell| bell.notify_one());
-        let mut specs = self.specs.lock().unwrap_or_else(PoisonError::into_inner);
-        specs.insert(created.id, created.spec.clone());
-        while specs.len() > SPECS {
-            specs.pop_first();
+        let mut known = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(created.id, created.clone());
+        while known.len() > CREATED {
+            known.pop_first();
         }
     }
 
-    /// What a task was created with, as the chain has it.
-    pub async fn spec(&self, id: u64) -> Result<IMuster::TaskSpec> {
-        let known = self.specs.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+    /// How a task was created, as the chain has it.
+    pub async fn created(&self, id: u64) -> Result<IMuster::TaskCreated> {
+        let known = self.created.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
         match known {
-            Some(spec) => Ok(spec),
-            None => self.chain.spec(id).await,
+            Some(created) => Ok(created),
+            None => self.chain.created(id).await,
+        }
+    }
+
+    /// Where a creator's inputs can be: in the stores that they publish, then in those that are configured.
+    pub async fn inputs_of(&self, creator: Address) -> Stores {
+        let store = &self.config.store;
+        let timeout = Duration::from_secs(store.published_within);
+        let bounds = Bounds { bytes: store.longest as usize, timeout };
+        match self.chain.muster.stores_of(creator).await {
+            Ok(published) => store.readable(&published, bounds).then(&self.inputs),
+            // Those that are configured may have it.
+            Err(error) => {
+                say!("which stores {creator} publishes is not known: {error}");
+                self.inputs.clone()
+            }
+        }
+    }
+
+    /// Removes results whose time is over, now and every hour.
+    pub async fn sweep(self: Arc<Self>) {
+        loop {
+            match self.journal.outdated() {
+                Ok(objects) => {
+                    for object in objects {
+                        let failed = self.results.remove(object).await;
+                        for attempt in &failed {
+                            say!("store {} keeps a result longer than it was to: {}", attempt.store, attempt.trouble);
+                        }
+                        // One that refuses would do so every hour.
+                        if let Err(error) = self.journal.removed(object) {
+                            say!("{error:#}");
+                        }
+                    }
+                }
+                Err(error) => say!("{error:#}"),
+            }
+            tokio::time::sleep(SWEEP).await;
         }
     }
 
@@ -211,5 +255,11 @@ fn seed(config: &Config, journal: &Journal) -> Result<Seed> {
 /// Where inputs are, and where results go.
 pub fn stores(config: &Config) -> Result<(Stores, Stores)> {
     let bounds = Bounds { bytes: config.store.longest as usize, ..Bounds::default() };
-    Ok((Stores::open(&config.store.get, bounds)?, Stores::open(&config.store.put, bounds)?))
+    Ok((open(config, &config.store.get, bounds)?, open(config, &config.store.put, bounds)?.with_grace(GRACE)))
+}
+
+/// Stores of the configuration, with their headers.
+pub fn open(config: &Config, urls: &[String], bounds: Bounds) -> Result<Stores> {
+    let stores = urls.iter().map(|url| Ok(Store::open_with(url, &config.store.headers(url)?, bounds)?));
+    Ok(stores.collect::<Result<Vec<_>>>()?.into())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use alloy::primitives::B256;
 use anyhow::{Context, Result};
-use muster_client::{digest_of, Given, IMuster, Lost, Opening, Seal, Secrets, Trouble};
+use muster_client::{digest_of, Given, IMuster, Lost, Object, Opening, Seal, Secrets, Trouble};
 use tokio::time::{sleep, timeout_at, Instant};
 
 use crate::executor::{absolute, kind, Card, Fault, Ran, Run};
@@ -91,10 +91,10 @@ impl Work {
             let ran = match self.idle.take() {
                 Some(why) => Err(why),
                 None => {
-                    let spec = self.shared.spec(task).await?;
-                    let ran = self.execute(&spec).await;
+                    let created = self.shared.created(task).await?;
+                    let ran = self.execute(&created).await;
                     die::at("executed");
-                    ran.and_then(|()| self.settle(&spec))
+                    ran.and_then(|()| self.settle(&created.spec))
                 }
             };
             match ran {
@@ -135,12 +135,11 @@ impl Work {
     }
 
     /// Runs the task; its result is in the output file.
-    async fn execute(&self, spec: &IMuster::TaskSpec) -> Result<(), Failure> {
+    async fn execute(&self, created: &IMuster::TaskCreated) -> Result<(), Failure> {
+        let spec = &created.spec;
         let place = self.shared.config.work(&self.node);
         let (input, output) = (absolute(&place.join("input")), absolute(&place.join("output")));
-        let bytes = self.input(spec.inputDigest).await?;
-        fs::write(&input, &bytes).context("the input cannot be written")?;
-        drop(bytes);
+        self.input(created, &input).await?;
         let _ = fs::remove_file(&output);
         let missing = spec.models.iter().copied().filter(|model| !self.held.contains(model));
         for model in missing {
@@ -183,15 +182,19 @@ impl Work {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    /// The input's bytes, which have the digest.
-    async fn input(&self, digest: B256) -> Result<Vec<u8>, Failure> {
+    /// Has the input's bytes, which have the digest, in a file.
+    async fn input(&self, created: &IMuster::TaskCreated, file: &Path) -> Result<(), Failure> {
         let until = self.until.min(Instant::now() + INPUT);
+        let stores = self.shared.inputs_of(created.creator).await;
         loop {
-            let lost = match timeout_at(self.until, self.shared.inputs.get(digest)).await {
-                Ok(Ok(found)) => return Ok(found.bytes),
+            let lost = match timeout_at(self.until, stores.get_to(created.spec.inputDigest, file)).await {
+                Ok(Ok(_)) => return Ok(()),
                 Ok(Err(lost)) => lost,
                 Err(_) => return Err(awaited("the input was not here")),
             };
+            if let Some(full) = lost.attempts.iter().find(|attempt| matches!(attempt.trouble, Trouble::Unwritten(_))) {
+                return Err(Failure(Fault::Node, CODE_NODE, full.trouble.to_string()));
+            }
             if Instant::now() + AGAIN >= until {
                 // A store that says that it has no such thing is there.
                 let absent = |trouble: &Trouble| matches!(trouble, Trouble::Missing | Trouble::Corrupt(_) | Trouble::TooLong(_));
@@ -260,6 +263,8 @@ impl Work {
                 Err(_) => sleep(AGAIN).await,
             }
         }
+        let object = if sealed.is_some() { Object::Sealed(seal.name()) } else { Object::Plain(self.job.value) };
+        self.shared.journal.keep(object, self.shared.config.store.keep_days)?;
         self.job.stage = Stage::Stored;
         self.shared.journal.put(&self.job)?;
         Ok(())

@@ -1,9 +1,12 @@
 //! Agents at work, against the compiled programs: tasks of every policy from their draw to their pay.
 
+use std::time::Duration;
+
 use alloy::primitives::{B256, U256};
 use alloy::signers::local::PrivateKeySigner;
-use muster_client::{Event, IMuster, Seal};
+use muster_client::{cid_of, digest_of, Bounds, Event, IMuster, Lookup, Object, Outcome, Seal, Stores};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, journal, Agent, Site, GPU, VRAM};
+use muster_fleet::stores::{http, Ipfs, S3};
 use muster_fleet::world::LEAST;
 
 /// The node that an agent has joined.
@@ -296,4 +299,151 @@ async fn reveals_in_a_group(redundancy: u8) {
     assert_eq!(settled.await, 0);
     let right = site.events().await.iter().filter(|event| matches!(event, Event::MemberJudged(e) if e.verdict == 1)).count();
     assert_eq!((right, agents[0].runs()), (3, 1));
+}
+
+/// Inputs in a bucket and on IPFS, results in buckets, while of the stores one is down, one never answers, one lies and one is slow: every task
+/// is answered, and its result is read where the chain says that it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
+    let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
+    let bucket = S3::start(&site.place.path().join("s3"), "bytes");
+    let (ipfs, gateway) = Ipfs::start().await;
+    let (liar, lies) = Ipfs::start().await;
+    let (slow, late) = Ipfs::start().await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = format!("http://{}", silent.local_addr().unwrap());
+    let down = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let down = format!("http://{down}");
+
+    let (mut agents, mut nodes, mut running) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, failing) in [("gpu0", &silent), ("gpu1", &down)] {
+        let mut agent = site.agent(name).await;
+        let (published, secret) = (format!("{}/{name}", bucket.public("bytes")), bucket.store(&format!("bytes/{name}")));
+        agent.stores = Some(format!(
+            "get = [{failing:?}]\nput = [{failing:?}, {secret:?}]\npublish = [{published:?}]\npublished_within = 5\n\
+             private_hosts = [\"127.0.0.1\"]"
+        ));
+        agent.environment = S3::keys();
+        agent.configure(&site);
+        running.push(agent.start(None));
+        let node = joined(&site, &agent).await;
+        let said = site.until("it publishes its store", async || {
+            Some(site.muster.stores_of_node(node).await.unwrap()).filter(|said| !said.is_empty())
+        });
+        assert_eq!(said.await, published);
+        agents.push(agent);
+        nodes.push(node);
+    }
+
+    let application = site.account(1_000_000).await;
+    let uris = format!("{silent} {down} ipfs+{lies} ipfs+{late} ipfs+{gateway} {}", bucket.public("bytes"));
+    application.call(IMuster::setStoresCall { uris }, U256::ZERO).await.unwrap();
+    let kubo = |url: &str| Stores::open(&[format!("kubo+{url}")], Bounds::default()).unwrap();
+    slow.takes(Duration::from_millis(1_500));
+    let bounds = Bounds { timeout: Duration::from_secs(20), ..Bounds::default() };
+    let lookup = Lookup { bounds, inside: true, ..Lookup::default() };
+    let mut outcomes = Vec::new();
+    for (input, policy) in [("by ipfs", 0), ("by the bucket", 0), ("by the bucket, sealed", 1), ("by the slow one", 1)] {
+        // The liar says that it has them all.
+        let (digest, _) = kubo(&lies).put(input.as_bytes()).await.unwrap();
+        liar.lies(true);
+        match input {
+            "by ipfs" => drop(kubo(&gateway).put(input.as_bytes()).await.unwrap()),
+            "by the slow one" => drop(kubo(&late).put(input.as_bytes()).await.unwrap()),
+            _ => put_signed(&bucket, input).await,
+        }
+        assert_eq!(ipfs.has(digest), input == "by ipfs", "{}", cid_of(digest));
+        ipfs.is_away(input != "by ipfs");
+        let spec = IMuster::TaskSpec { inputDigest: digest, kind: 1 - policy, ..gpt(policy) };
+        let done = application.call(IMuster::createTaskCall { spec }, U256::from(100_000)).await.unwrap();
+        let id = done.events.iter().find_map(|event| if let Event::TaskCreated(e) = event { Some(e.id) } else { None }).unwrap();
+        site.event("an answer", |event| match event {
+            Event::TaskSucceeded(e) if e.id == id => Some(()),
+            Event::TaskErrorReported(e) if e.id == id => {
+                panic!("{input}: error {}\n{}\n{}", e.code, agents[0].log(), agents[1].log())
+            }
+            _ => None,
+        })
+        .await;
+        let outcome = Outcome::of(id, &site.events().await).unwrap();
+        let found = site.muster.result(&outcome, &lookup).await.unwrap();
+        let wanted = answer_to(input).into_bytes();
+        assert!(found.bytes == wanted || policy == 1 && found.bytes.windows(wanted.len()).any(|part| part == wanted), "{input}");
+        outcomes.push(outcome);
+    }
+
+    // A probe is written, read back where it is published, and removed; the store that is down is told.
+    let bytes = site.place.path().join("s3/bytes/gpu1");
+    let before = std::fs::read_dir(&bytes).map_or(0, Iterator::count);
+    running.pop();
+    let doctor = agents[1].command(&["doctor"]).output().unwrap();
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains(&format!("WRONG  store of results: {down}: unreachable")), "{said}");
+    assert!(said.contains("takes 52 bytes and gives them back") && said.contains("gives what was put"), "{said}");
+    assert_eq!(std::fs::read_dir(&bytes).map_or(0, Iterator::count), before, "{said}");
+
+    // A result that is gone: the node that has promised it is named, with what each store says.
+    std::fs::remove_dir_all(site.place.path().join("s3/bytes")).unwrap();
+    let outcome = &outcomes[0];
+    let error = site.muster.result(outcome, &lookup).await.unwrap_err().to_string();
+    let node = outcome.answers[0].node;
+    let told = format!("task {} was answered by node {node}, and no store gives the result: http://", outcome.id);
+    assert!(nodes.contains(&node) && error.starts_with(&told), "{error}");
+    assert_eq!(outcome.answers[0].value, digest_to("by ipfs"));
+}
+
+/// Puts bytes into the bucket with the keys.
+async fn put_signed(bucket: &S3, input: &str) {
+    for (name, value) in S3::keys() {
+        std::env::set_var(name, value);
+    }
+    let store = Stores::open(&[bucket.store("bytes")], Bounds::default()).unwrap();
+    assert_eq!(store.put(input.as_bytes()).await.unwrap(), (digest_of(input.as_bytes()), vec![]));
+    // With a key that is not known there nothing is put.
+    std::env::set_var("AWS_ACCESS_KEY_ID", "another");
+    let other = Stores::open(&[bucket.store("bytes")], Bounds::default()).unwrap();
+    other.put(input.as_bytes()).await.unwrap_err();
+    std::env::set_var("AWS_ACCESS_KEY_ID", "S3RVER");
+    let object = Object::Plain(digest_of(input.as_bytes()));
+    assert_eq!(other.remove(object).await.len(), 1);
+}
+
+/// `script/bench stores`: how long bytes take to and from stores of this machine.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it measures"]
+async fn times_by_size() {
+    for (name, value) in S3::keys() {
+        std::env::set_var(name, value);
+    }
+    let place = tempfile::tempdir().unwrap();
+    let bucket = S3::start(&place.path().join("s3"), "bytes");
+    let (_node, ipfs) = Ipfs::start().await;
+    let http = http().await;
+    let directory = place.path().join("directory").to_str().unwrap().to_string();
+    let kinds = [
+        ("a directory", directory.clone(), directory, usize::MAX),
+        ("HTTP", http.clone(), http, usize::MAX),
+        ("a bucket, signed", bucket.store("bytes"), bucket.store("bytes"), usize::MAX),
+        ("a bucket, read by HTTP", bucket.store("bytes"), bucket.public("bytes"), usize::MAX),
+        ("IPFS, read by a gateway", format!("kubo+{ipfs}"), format!("ipfs+{ipfs}"), muster_client::BLOCK),
+    ];
+    let largest = std::env::var("LARGEST").map_or(1 << 30, |bytes| bytes.parse().unwrap());
+    let bounds = Bounds { bytes: 1 << 31, timeout: Duration::from_mins(10) };
+    println!("| store | bytes | put, s | found and checked, s |\n| --- | ---: | ---: | ---: |");
+    for (name, put, get, most) in kinds {
+        let (put, get) = (Stores::open(&[put], bounds).unwrap(), Stores::open(&[get], bounds).unwrap());
+        for (at, size) in
+            [1 << 10, 1 << 20, 1 << 26, 1 << 30].into_iter().enumerate().filter(|(_, size)| *size <= most.min(largest))
+        {
+            let bytes = vec![at as u8; size];
+            let begun = std::time::Instant::now();
+            let (digest, _) = put.put(&bytes).await.unwrap();
+            let putting = begun.elapsed();
+            drop(bytes);
+            let begun = std::time::Instant::now();
+            get.get_to(digest, &place.path().join("found")).await.unwrap();
+            println!("| {name} | {size} | {:.3} | {:.3} |", putting.as_secs_f64(), begun.elapsed().as_secs_f64());
+            put.remove(Object::Plain(digest)).await;
+        }
+    }
 }

@@ -22,7 +22,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue, CONTENT_TYPE};
 use reqwest::{dns, redirect, Client, Method, Response, StatusCode};
 use ring::digest::{Context, SHA256};
 use tempfile::NamedTempFile;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at, Instant};
 use url::{Host, Url};
 
 use crate::seal::{digest_of, Seal};
@@ -397,7 +397,11 @@ impl Sink {
 
 /// Several stores. They are asked side by side: the first at once, each next one when one before it fails or takes longer than a second.
 #[derive(Clone, Default)]
-pub struct Stores(Vec<Arc<Store>>);
+pub struct Stores {
+    all: Vec<Arc<Store>>,
+    /// For how long the others are waited for once one has taken an object; none for as long as each may take.
+    grace: Option<Duration>,
+}
 
 /// So many stores are asked at a time.
 const AT_ONCE: usize = 4;
@@ -423,17 +427,24 @@ impl Stores {
     /// These, and then the others.
     #[must_use]
     pub fn then(&self, others: &Self) -> Self {
-        Self(self.0.iter().chain(&others.0).cloned().collect())
+        Self { all: self.all.iter().chain(&others.all).cloned().collect(), grace: self.grace }
+    }
+
+    /// Has puts wait for the slower stores only for so long once one has the object; they go on meanwhile. Otherwise a put ends when every
+    /// store has answered, or has had its time.
+    #[must_use]
+    pub fn with_grace(self, grace: Duration) -> Self {
+        Self { grace: Some(grace), ..self }
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// Their names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|store| store.name())
+        self.all.iter().map(|store| store.name())
     }
 
     /// The bytes with this digest, from the store that gives them first.
@@ -473,7 +484,7 @@ impl Stores {
     }
 
     async fn find<T: Send>(&self, object: Object, look: impl Fn(Arc<Store>, Object) -> Looking<T>) -> Result<Looked<T>, Lost> {
-        let (mut waiting, mut running) = (self.0.iter().enumerate(), FuturesUnordered::new());
+        let (mut waiting, mut running) = (self.all.iter().enumerate(), FuturesUnordered::new());
         let mut attempts = Vec::new();
         let said = |mut attempts: Vec<(usize, Attempt)>| {
             attempts.sort_by_key(|(place, _)| *place);
@@ -517,8 +528,28 @@ impl Stores {
     async fn spread(&self, object: Object, bytes: &[u8]) -> Result<Vec<Attempt>, Lost> {
         // Once for all stores.
         let bytes = Bytes::copy_from_slice(bytes);
-        let takers: Vec<_> = self.0.iter().filter(|store| store.takes()).collect();
-        let puts = futures_util::future::join_all(takers.iter().map(|store| store.put(object, bytes.clone()))).await;
+        let takers: Vec<_> = self.all.iter().filter(|store| store.takes()).collect();
+        let mut running = FuturesUnordered::new();
+        for (place, store) in takers.iter().enumerate() {
+            let (store, bytes) = (Arc::clone(store), bytes.clone());
+            // Apart, as one that is not waited for any more goes on.
+            let putting = tokio::spawn(async move { store.put(object, bytes).await });
+            running
+                .push(async move { (place, putting.await.unwrap_or_else(|error| Err(Trouble::Unreachable(error.to_string())))) });
+        }
+        let mut puts = vec![Err(Trouble::Unreachable("still at it when others had it".into())); takers.len()];
+        let mut until = None;
+        loop {
+            let next = match until {
+                None => running.next().await,
+                Some(until) => timeout_at(until, running.next()).await.unwrap_or_default(),
+            };
+            let Some((place, put)) = next else { break };
+            if put.is_ok() {
+                until = until.or_else(|| Some(Instant::now() + self.grace?));
+            }
+            puts[place] = put;
+        }
         let taken = puts.iter().any(Result::is_ok);
         let attempts = attempts(&takers, puts);
         if taken {
@@ -530,7 +561,7 @@ impl Stores {
 
     /// Removes an object from all of them. Returns what those said that did not.
     pub async fn remove(&self, object: Object) -> Vec<Attempt> {
-        let takers: Vec<_> = self.0.iter().filter(|store| store.takes()).collect();
+        let takers: Vec<_> = self.all.iter().filter(|store| store.takes()).collect();
         let removed = futures_util::future::join_all(takers.iter().map(|store| store.remove(object))).await;
         attempts(&takers, removed)
     }
@@ -542,7 +573,7 @@ type Looked<T> = (String, T, Vec<Attempt>);
 
 impl From<Vec<Store>> for Stores {
     fn from(stores: Vec<Store>) -> Self {
-        Self(stores.into_iter().map(Arc::new).collect())
+        Self { all: stores.into_iter().map(Arc::new).collect(), grace: None }
     }
 }
 

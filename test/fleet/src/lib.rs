@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`world`] | a contract on a node in this process, and accounts that call it |
 //! | [`site`] | agents that answer for nodes of it, and stores |
+//! | [`stores`] | a server of S3, and what speaks like a node of IPFS |
 //! | [`play`] | a network of agents that compute embeddings while things go wrong |
 //! | [`wire`] | the way to the node, which can be cut, takes its time, and counts |
 //! | [`latency`] | what a task waits for, and a card: measured by the clock |
@@ -16,5 +17,6 @@ pub mod latency;
 pub mod ledger;
 pub mod play;
 pub mod site;
+pub mod stores;
 pub mod wire;
 pub mod world;
