@@ -23,6 +23,7 @@ const CLIENTS = [
   [/^clients\/explorer\/indexer\//, ["indexer", "page"]],
   [/^clients\/explorer\/page\//, ["page"]],
   [/^clients\/agent\/executors\//, ["executors"]],
+  [/^(docs|script\/(book|site$))/, ["site"]],
   [/^test\/clients\//, ["viem", "ethers", "examples", "runbook", "cast", "cargo-stylus"]],
 ];
 

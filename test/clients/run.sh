@@ -6,7 +6,7 @@
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
 # Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# endpoint (the proxy that behaves as public endpoints do), release (what is published: test/release), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, examples (those of docs/examples.md), package (clients/ts, then clients/react), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), runbook (incidents of docs/runbook.md, on a node of its own; needs muster built), cast and
+# endpoint (the proxy that behaves as public endpoints do), release (what is published: test/release), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, examples (those of docs/examples.md), package (clients/ts, then clients/react), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), site (the documentation's, by script/site), runbook (incidents of docs/runbook.md, on a node of its own; needs muster built), cast and
 # cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: script/bench estimates, clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh, clients/explorer/large.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -137,6 +137,14 @@ play() {
       fi
       ../../clients/agent/executors/test.sh
       ;;
+    site)
+      if ! node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)'; then
+        echo "site: skipped, because it is tested with Node.js 20 or newer, and this is $(node --version)"
+        return
+      fi
+      ../../script/site
+      node --test --test-reporter spec ../../script/book/test.mjs
+      ;;
     runbook)
       MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster MUSTER_COMMAND=$(built muster) ./runbook.sh
       ;;
@@ -186,9 +194,9 @@ case " ${CLIENTS:-examples package release} " in
 esac
 
 beside=()
-for client in ${CLIENTS:-endpoint estimates viem ethers examples package release indexer page executors runbook cast cargo-stylus}; do
+for client in ${CLIENTS:-endpoint estimates viem ethers examples package release indexer page executors site runbook cast cargo-stylus}; do
   case $client in
-    package | release | indexer | executors | runbook)
+    package | release | indexer | executors | site | runbook)
       start "$client" >"$work/$client.log" 2>&1
       beside+=("$!")
       ;;
@@ -196,7 +204,7 @@ for client in ${CLIENTS:-endpoint estimates viem ethers examples package release
 done
 for client in ${CLIENTS:-endpoint estimates viem ethers examples cast cargo-stylus}; do
   case $client in
-    package | release | indexer | executors | runbook | page) ;;
+    package | release | indexer | executors | site | runbook | page) ;;
     *)
       start "$client"
       finish "$!"
