@@ -372,7 +372,7 @@ fn tens(page: &mut String, found: &[Fifty]) {
 }
 
 const HEAD: &str = "\
-# What attacks on validation come to
+# Attacks on validation
 
 [All pages](../README.md)
 

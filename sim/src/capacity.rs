@@ -305,7 +305,7 @@ fn row(d: &Divided) -> String {
 }
 
 const HEAD: &str = "\
-# How far it carries
+# Capacity
 
 [All pages](../README.md)
 

@@ -391,7 +391,7 @@ def page():
             equal = [sum(a[n] == b[n] for a, b in zip(one, other)) for n in range(len(one[0]))]
             pairs.append([dtype, share({"of": min(len(one), len(other)), "equal": equal})])
     needed = math.ceil(math.log(0.05) / math.log(1 - 0.01 / SLASH))
-    text = f"""# Who answers alike?
+    text = f"""# Determinism
 
 [All pages](README.md)
 

@@ -269,7 +269,7 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
 }
 
 const HEAD: &str = "\
-# What is tested, and what came out
+# Proof
 
 [All pages](../README.md)
 

@@ -57,7 +57,7 @@ impl Page<'_> {
     fn introduction(&self) -> String {
         let scale = self.found.scale;
         format!(
-            "# What perceptual hashes tell\n\n[All pages](../README.md)\n\n\
+            "# Perceptual hashes\n\n[All pages](../README.md)\n\n\
 <!-- Written by `script/sim images`; changes belong into sim/images/src/page.rs. -->\n\n\
 Answers of Stable Diffusion tasks under [validation](../validation.md) are perceptual hashes: 64 bits for each of at most four images. Two answers are equal if every hash differs in at most \
 `hammingMost` bits, {} by default. This page says which hash nodes use, and what was measured about it, by `script/sim images`, on {} painted scenes of eight kinds (some of them by several seeds), \
