@@ -660,7 +660,7 @@ async fn the_doctor_says_what_is_wrong() {
         ("gpu_name = \"Test GPU\"\nvram = 24", "", "WRONG  GPU:"),
         ("stake = \"400000000\"", "", "WRONG  node:"),
         ("stake = \"400000000\"", "stake = \"400 ether\"", "WRONG  balance:"),
-        ("put = [", "put = [\"http://127.0.0.1:1\"]#", "WRONG  stores of results:"),
+        ("put = [", "put = [\"http://127.0.0.1:1\"]#", "WRONG  store of results:"),
         ("get = [", "get = [\"http://127.0.0.1:1\"]#", "WRONG  store of inputs:"),
         ("[store]", "[stores]", "WRONG  configuration:"),
     ] {
