@@ -1,6 +1,6 @@
 //! The Stylus host, and how a program answers a call.
 
-use crate::abi::IMuster::{dispatchCall, formGroupCall, joinCall, setProfileCall};
+use crate::abi::IMuster::{dispatchCall, formGroupCall, joinCall, profileCall};
 use crate::abi::{Refusal, Result};
 use crate::host::{Host, Program};
 use crate::store::routes;
@@ -144,7 +144,7 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
         let one_of_its = match program {
             Program::Nodes => joinCall::SELECTOR,
             Program::Calls => formGroupCall::SELECTOR,
-            Program::Reputation => setProfileCall::SELECTOR,
+            Program::Reputation => profileCall::SELECTOR,
             _ => dispatchCall::SELECTOR,
         };
         let at = routes::program_of(self, one_of_its);

@@ -19,7 +19,7 @@ use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
 use muster_core::word::{Address, Word};
 
 program! { SOURCE;
-    /// The program of nodes: joining, staking, working or not, models.
+    /// The program of nodes: joining, staking, working or not, models; and of profiles.
     nodes NODES {
         // They write much themselves, and serve nothing but what they need served.
         acting(net, CALL_GAS) {
@@ -34,6 +34,8 @@ program! { SOURCE;
             reportRemovedCall(models: Vec<ModelId>) { net.report_removed(models) }
             purgeCall(model: ModelId, position: u32) { net.purge(model, position) }
             pokeCall(node: NodeId) { net.poke(node) }
+            // An application's, and here for want of room beside the draws that go by it.
+            setProfileCall(profile: Profile) { net.set_profile(profile) }
         }
     }
 
@@ -94,9 +96,6 @@ program! { SOURCE;
 
     /// The program that chooses nodes by their ratings.
     reputation REPUTATION {
-        serving(net, CALL_GAS) {
-            setProfileCall(profile: Profile) { net.set_profile(profile) }
-        }
         reading(net) {
             profileCall(application: Address) -> (Profile, u32, u32, u32) { Ok(net.profile(application)) }
         }
