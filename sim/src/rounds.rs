@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 
 use muster_core::adaptive::{Climber, Settings, Tally};
 use muster_core::reputation::{
-    first_fit, fixed_size, random_fit, tight_fit, vote, Bound, Exact, Fallback, Formed, Likelihood, LogRating, Record, Rule,
+    first_fit, fixed_size, random_fit, tight_fit, tight_fit_of_neighbours, vote, Bound, Exact, Fallback, Formed, Likelihood,
+    LogRating, Record, Rule,
 };
 use muster_core::wad::WAD;
 
@@ -19,7 +20,10 @@ use crate::random::Random;
 pub enum Algorithm {
     Fixed,
     FirstFit,
+    /// Of neighbours in the sorted list.
     TightFit(Fallback),
+    /// Whose last member is searched apart, as the contract has it.
+    TightFitApart,
     RandomFit,
     /// Tight-fit or the best division into runs of neighbours, whichever promises more in this round, and then exchanges
     /// between the groups. Ours.
@@ -37,6 +41,7 @@ impl Algorithm {
             Self::Fixed => "Fixed",
             Self::FirstFit => "First-fit",
             Self::TightFit(_) => "Tight-fit",
+            Self::TightFitApart => "Tight-fit, last member apart",
             Self::RandomFit => "Random-fit",
             Self::Planned => "Planned",
         }
@@ -468,10 +473,11 @@ pub fn form_all<'a, M: Likelihood<&'a Worker>>(
         let formed = match algorithm {
             Algorithm::Fixed => fixed_size(free, rule, pick),
             Algorithm::FirstFit => first_fit::<_, M>(free, rule),
-            Algorithm::TightFit(fallback) => tight_fit::<_, M>(free, rule, fallback),
+            Algorithm::TightFit(fallback) => tight_fit_of_neighbours::<_, M>(free, rule, fallback),
+            Algorithm::TightFitApart => tight_fit::<_, M>(free, rule, Fallback::Largest),
             Algorithm::RandomFit => random_fit::<_, M>(free, rule, pick),
             // What it compares with the best division, see `plan::Planner`.
-            Algorithm::Planned => tight_fit::<_, M>(free, rule, Fallback::Largest),
+            Algorithm::Planned => tight_fit_of_neighbours::<_, M>(free, rule, Fallback::Largest),
         };
         let Some(formed) = formed else { return };
         free = &mut free[formed.size..];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use muster_core::reputation::{Algorithm, Fallback};
+use muster_core::reputation::Algorithm;
 use muster_core::wad::WAD;
 use muster_sim::population::{Name, Set};
 use muster_sim::rated::farm::{among_all, live, Conduct, Life};
@@ -101,7 +101,7 @@ fn feeding_ones_own_nodes_costs_no_fee_and_raises_their_ratings() {
 /// The fallback of the contract's Tight-fit is the paper's, as the comparison assumes.
 #[test]
 fn tight_fit_is_compared_with_its_like() {
-    let (here, there) = (play(&game(Algorithm::TightFit, WAD)), central(rounds::Algorithm::TightFit(Fallback::Largest), WAD));
+    let (here, there) = (play(&game(Algorithm::TightFit, WAD)), central(rounds::Algorithm::TightFitApart, WAD));
     assert!((here.size - there.group_size).abs() < 0.2, "{} and {}", here.size, there.group_size);
 }
 

@@ -36,6 +36,7 @@ fn every_kind() -> Vec<Run> {
             Algorithm::FirstFit,
             Algorithm::TightFit(Fallback::Largest),
             Algorithm::TightFit(Fallback::Closest),
+            Algorithm::TightFitApart,
             Algorithm::RandomFit,
             Algorithm::Planned,
         ] {
@@ -190,4 +191,48 @@ fn tight_fit_leaves_good_workers_for_a_second_group() {
     let mut random = Random::named(&[38]);
     let ones = (0..1_000).filter(|_| meeting(&mut |free| random_fit::<_, Exact>(free, &rule, |n| random.below(n))) == 1).count();
     assert!((330..470).contains(&ones), "{ones}");
+}
+
+/// Tight-fit of neighbours and by both searches, on the same workers and luck: successful tasks in a round, the success rate, and
+/// calls of the likelihood in a round.
+#[test]
+fn both_searches_of_tight_fit_in_throughput() {
+    const SEEDS: u64 = 4;
+    let kinds = [Algorithm::TightFit(Fallback::Largest), Algorithm::TightFitApart];
+    let mut all = Vec::new();
+    println!("workers, target | throughput of neighbours, by both searches | difference | success rate | calls");
+    for name in Name::ALL {
+        for hundredths in [50, 70, 90] {
+            let of = |algorithm| {
+                let runs: Vec<Run> = (1..=SEEDS)
+                    .map(|seed| {
+                        let targeting = Targeting::Static(WAD / 100 * hundredths);
+                        Run { targeting, population_seed: seed, run_seed: seed, ..run(name, algorithm) }
+                    })
+                    .collect();
+                let outcomes: Vec<Outcome> = runs.iter().map(play).collect();
+                let mean = |of: fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>() / SEEDS as f64;
+                [mean(|o| o.throughput), mean(|o| o.success), mean(|o| o.evaluations)]
+            };
+            let [runs, apart] = kinds.map(of);
+            let difference = apart[0] / runs[0] - 1.0;
+            println!(
+                "{} 0.{hundredths} | {:.2}, {:.2} | {:+.1} % | {:.3}, {:.3} | {:.0}, {:.0}",
+                name.text(),
+                runs[0],
+                apart[0],
+                100.0 * difference,
+                runs[1],
+                apart[1],
+                runs[2],
+                apart[2]
+            );
+            assert!(apart[2] <= 2.0 * runs[2], "a second search as long as the first at most");
+            all.push(difference);
+        }
+    }
+    let mean = all.iter().sum::<f64>() / all.len() as f64;
+    println!("mean difference {:+.1} %", 100.0 * mean);
+    // Therefore the contract's searches twice.
+    assert!(mean > 0.0, "{mean}");
 }

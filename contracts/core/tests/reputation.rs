@@ -301,7 +301,7 @@ fn groups_partition_the_workers() {
         let workers = sorted(&mut random, size);
         let rule = rule(&mut random);
         let mut dice = rng(round);
-        for algorithm in 0..5 {
+        for algorithm in 0..6 {
             let mut pool = workers.clone();
             let mut free = &mut pool[..];
             loop {
@@ -311,6 +311,7 @@ fn groups_partition_the_workers() {
                     1 => first_fit::<_, Exact>(free, &rule),
                     2 => tight_fit::<_, Exact>(free, &rule, Fallback::Largest),
                     3 => tight_fit::<_, Exact>(free, &rule, Fallback::Closest),
+                    5 => tight_fit_of_neighbours::<_, Exact>(free, &rule, Fallback::Largest),
                     _ => random_fit::<_, Exact>(free, &rule, pick),
                 };
                 let Some(formed) = formed else {
@@ -334,7 +335,7 @@ fn groups_partition_the_workers() {
                     }
                     assert_eq!(formed.evaluations as usize, formed.size - rule.min() + 1);
                 }
-                if (1..=3).contains(&algorithm) {
+                if algorithm != 0 && algorithm != 4 {
                     assert!(rest.is_sorted_by(|a, b| a >= b), "the rest must stay sorted");
                 }
                 free = rest;
@@ -347,7 +348,7 @@ fn groups_partition_the_workers() {
 
 /// Tight-fit against a search through every run of neighbours of every size.
 #[test]
-fn tight_fit_is_the_tightest() {
+fn tight_fit_of_neighbours_is_the_tightest() {
     let mut random = rng(8);
     for _ in 0..20_000 {
         let size = random.next_u32() as usize % 30;
@@ -355,7 +356,7 @@ fn tight_fit_is_the_tightest() {
         let rule = rule(&mut random);
         let fallback = [Fallback::Largest, Fallback::Closest][random.next_u32() as usize % 2];
         let mut free = workers.clone();
-        let Some(formed) = tight_fit::<_, Exact>(&mut free, &rule, fallback) else {
+        let Some(formed) = tight_fit_of_neighbours::<_, Exact>(&mut free, &rule, fallback) else {
             assert!(workers.len() < rule.min());
             continue;
         };
@@ -382,6 +383,63 @@ fn tight_fit_is_the_tightest() {
                 assert!(best - value <= 12, "{value} instead of {best}");
             }
         }
+    }
+}
+
+/// Tight-fit of neighbours and by both searches against an exhaustive search through all groups of every size, on small pools: the size is always the smallest, the
+/// margin over the target never below the optimum, and with the second search never above that of runs of neighbours.
+#[test]
+fn both_searches_of_tight_fit_against_the_exact_optimum() {
+    let mut random = rng(12);
+    println!("pool | reach the target | margin of the optimum, neighbours, both searches | optimum hit by neighbours, both searches | calls of neighbours, both searches");
+    for workers in [6usize, 8, 10] {
+        let (mut pools, mut margins, mut hits, mut calls) = (0u32, [0f64; 3], [0u32; 2], [0u32; 2]);
+        for _ in 0..300 {
+            let pool = sorted(&mut random, workers);
+            let target = WAD / 100 * (30 + below(&mut random, 66));
+            let rule = Rule::new(3, 7, target).unwrap();
+            let formed = [
+                tight_fit_of_neighbours::<_, Exact>(&mut pool.clone(), &rule, Fallback::Largest).unwrap(),
+                tight_fit::<_, Exact>(&mut pool.clone(), &rule, Fallback::Largest).unwrap(),
+            ];
+            let groups = |size: usize| {
+                let pool = &pool;
+                (0..1u32 << workers).filter(move |set| set.count_ones() as usize == size).map(move |set| {
+                    let group: Vec<u64> = (0..workers).filter(|i| set >> i & 1 > 0).map(|i| pool[i]).collect();
+                    likelihood(&group).unwrap()
+                })
+            };
+            let size = (3..=7.min(workers)).find(|&size| groups(size).any(|value| value >= target));
+            let Some(size) = size else {
+                // Where none reaches it both take the same.
+                assert_eq!((formed[0].size, formed[0].likelihood), (formed[1].size, formed[1].likelihood));
+                continue;
+            };
+            pools += 1;
+            let optimum = groups(size).filter(|&value| value >= target).min().unwrap();
+            let [runs, apart] = formed.map(|group| group.likelihood.unwrap());
+            assert!(formed.iter().all(|group| group.size == size), "not the smallest");
+            // Equal up to rounding, as above.
+            assert!(target <= apart && apart <= runs && optimum <= apart + 12, "{optimum}, {apart}, {runs}");
+            for (sum, value) in margins.iter_mut().zip([optimum, runs, apart]) {
+                *sum += (value - target) as f64 / WAD as f64;
+            }
+            for (i, value) in [runs, apart].into_iter().enumerate() {
+                hits[i] += u32::from(value <= optimum + 12);
+                calls[i] += formed[i].evaluations;
+            }
+            assert!(formed[1].evaluations <= formed[0].evaluations + workers.ilog2() + 1);
+        }
+        let mean = |sum: f64| sum / f64::from(pools);
+        let [optimum, runs, apart] = margins.map(mean);
+        println!(
+            "{workers} | {pools} of 300 | {optimum:.3}, {runs:.3}, {apart:.3} | {:.0} %, {:.0} % | {:.1}, {:.1}",
+            100.0 * mean(hits[0].into()),
+            100.0 * mean(hits[1].into()),
+            mean(calls[0].into()),
+            mean(calls[1].into()),
+        );
+        assert!(pools > 100 && hits[1] > hits[0] && optimum < apart && apart < runs);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an algorithm would reach if the server knew every worker's probability, by computation.
 
-use muster_core::reputation::{likelihood, random_fit, tight_fit, Bound, Fallback, Formed, LogRating, Rule};
+use muster_core::reputation::{likelihood, random_fit, tight_fit_of_neighbours, Bound, Fallback, Formed, LogRating, Rule};
 use muster_core::wad::WAD;
 
 use super::variant::{wad, Variant, MAX, MIN, SMALL};
@@ -73,7 +73,7 @@ pub fn under(v: &Variant, name: Name, algorithm: Algorithm, max: usize) -> Known
 /// By the lower bound, as the paper's algorithms do. None but Tight-fit and Random-fit is asked for.
 fn form(algorithm: Algorithm, free: &mut [LogRating], rule: &Rule, random: &mut Random) -> Option<Formed> {
     match algorithm {
-        Algorithm::TightFit(fallback) => tight_fit::<_, Bound>(free, rule, fallback),
+        Algorithm::TightFit(fallback) => tight_fit_of_neighbours::<_, Bound>(free, rule, fallback),
         _ => random_fit::<_, Bound>(free, rule, |n| random.below(n)),
     }
 }

@@ -1,6 +1,6 @@
 //! Which runs make up which experiment.
 
-use muster_core::reputation::{Algorithm, Fallback};
+use muster_core::reputation::Algorithm;
 use muster_core::wad::WAD;
 use rayon::prelude::*;
 
@@ -140,7 +140,7 @@ const fn central(algorithm: Algorithm) -> rounds::Algorithm {
     match algorithm {
         Algorithm::Fixed => rounds::Algorithm::Fixed,
         Algorithm::FirstFit => rounds::Algorithm::FirstFit,
-        Algorithm::TightFit => rounds::Algorithm::TightFit(Fallback::Largest),
+        Algorithm::TightFit => rounds::Algorithm::TightFitApart,
         Algorithm::RandomFit => rounds::Algorithm::RandomFit,
     }
 }
