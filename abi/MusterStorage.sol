@@ -122,7 +122,8 @@ contract MusterStorage {
         uint16 scoreSum;
         /// Scores in the pool.
         uint8 scoreCount;
-        /// Place among the idle nodes of its group and class, or in the pool of excluded nodes.
+        /// Place among the idle nodes of its group and class, or in the pool of excluded nodes. While it runs a task, 1 if it is known to
+        /// hold the task's models, else 0.
         uint24 pos;
         /// Its GPU group.
         uint32 group;
@@ -267,8 +268,8 @@ contract MusterStorage {
         uint16 used;
     }
 
-    /// Eight nodes of a list, and which of them are known to hold a model: one that was looked for among them before. Only idle nodes
-    /// are known to; a node that leaves its place, or says that it has removed a model, is not known any more.
+    /// Eight nodes of a list, and which of them are known to hold a model: one that was looked for among them before, or that a node
+    /// held for the task that it has ended. Only idle nodes are known to; a node that says that it has removed a model is not known any more.
     struct Listed {
         /// The first node.
         uint24 n0;

@@ -62,6 +62,60 @@ fn three_nodes_run_a_task_at_once_and_share_its_fee() {
     assert_eq!((overview.reserve, overview.burnt, overview.groups), (0, 0, 0));
 }
 
+/// Who was asked to download what, in this order.
+fn asked(w: &mut World) -> Vec<(u32, u64)> {
+    w.events().iter().filter_map(|e| if let E::DownloadRequested(d) = e { Some((d.node, d.model)) } else { None }).collect()
+}
+
+/// A group that starts asks its members for the models that they lack, and others for those that are scarce, as a single task does. Where enough
+/// idle nodes hold a model nobody else is asked, nor where nobody is idle.
+#[test]
+fn a_group_that_starts_has_its_scarce_models_spread() {
+    let wanted = || IMuster::TaskSpec { models: vec![77], ..alike(0) };
+    let mut w = network(30);
+    let id = created(&mut w, FEE, wanted());
+    let (place, members) = group_of(&mut w, id).expect("formed");
+    let events = w.events();
+    let formed = events.iter().position(|e| matches!(e, E::GroupFormed(_))).unwrap();
+    let requests: Vec<(u32, u64, u64)> = events[formed..]
+        .iter()
+        .filter_map(|e| if let E::DownloadRequested(d) = e { Some((d.node, d.model, d.task)) } else { None })
+        .collect();
+    assert!(requests.iter().all(|&(_, model, task)| (model, task) == (77, id)));
+    let nodes: Vec<u32> = requests.iter().map(|&(node, ..)| node).collect();
+    assert_eq!(nodes[..3], members[..], "the members, who lack it");
+    let others = &nodes[3..];
+    assert!((5..=10).contains(&others.len()) && others.iter().all(|n| !members.contains(n)), "{others:?}");
+    for (i, &n) in others.iter().enumerate() {
+        assert!(!others[..i].contains(&n) && w.node(n).status == Status::Available as u8, "{others:?}");
+    }
+
+    // Three of those who are idle hold it now: no more are asked.
+    for &n in &others[..3] {
+        w.send(who(n.into()), 0, reportDownloadedCall { models: vec![77] }).unwrap();
+    }
+    play(&mut w, id, place, &members, |_| value(1));
+    w.events();
+    // Not by the members, who may be drawn of the three that hold it: then the two that are left are too few.
+    let id = created(&mut w, FEE, wanted());
+    let (_, members) = group_of(&mut w, id).expect("formed");
+    let holders = others[..3].iter().filter(|n| !members.contains(n)).count();
+    let more = asked(&mut w).into_iter().filter(|(n, _)| !members.contains(n)).count();
+    assert!(if holders == 3 { more == 0 } else { (1..=10 - holders).contains(&more) }, "{holders} {more}");
+
+    // Nobody is idle beside the members.
+    let mut w = network(3);
+    let id = created(&mut w, FEE, wanted());
+    let (_, members) = group_of(&mut w, id).expect("formed");
+    assert_eq!(asked(&mut w), members.iter().map(|&n| (n, 77)).collect::<Vec<_>>());
+    // Not scarce by the rules.
+    let mut w = network(30);
+    w.set("scarce", 0);
+    w.events();
+    created(&mut w, FEE, wanted());
+    assert_eq!(asked(&mut w).len(), 3);
+}
+
 #[test]
 fn a_wrong_answer_costs_so_many_parts_of_the_fee_and_a_lone_one_earns_nothing() {
     let mut w = network(9);

@@ -415,6 +415,25 @@ fn a_predictive_target_is_joined_to_those_before() {
     }
 }
 
+/// A group that is chosen by ratings has its scarce models spread as well, formed by the draw that chose it or by a later one.
+#[test]
+fn a_rated_group_has_its_scarce_models_spread() {
+    for nodes in [20, 60] {
+        let mut w = network(nodes);
+        let id = created(&mut w, FEE, IMuster::TaskSpec { models: vec![77], ..rated() });
+        w.drain();
+        let (_, members) = group_of(&mut w, id).expect("formed");
+        let events = w.events();
+        let at = events.iter().position(|e| matches!(e, E::GroupChosen(c) if c.group > 0)).unwrap();
+        let asked = |events: &[E]| -> Vec<u32> {
+            events.iter().filter_map(|e| if let E::DownloadRequested(d) = e { Some(d.node) } else { None }).collect()
+        };
+        assert_eq!(asked(&events[..at]), members, "{nodes}");
+        let others = asked(&events[at..]);
+        assert!((5..=10).contains(&others.len()) && others.iter().all(|n| !members.contains(n)), "{nodes}: {others:?}");
+    }
+}
+
 #[test]
 fn a_profile_has_bounds_and_is_not_changed_while_draws_are_due() {
     let mut w = network(9);

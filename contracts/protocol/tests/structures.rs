@@ -486,6 +486,47 @@ fn who_joins_is_known_by_his_neighbours_model_or_else_by_his_first() {
     assert_eq!(held, 0b11);
 }
 
+/// Who has ended a task is known to hold its model, if it held that when it started, and has not removed it meanwhile; and the last of a list
+/// is still known in the place that another has left.
+#[test]
+fn who_is_freed_is_known_by_the_model_of_its_task() {
+    let mut w = World::new();
+    w.set("drawDelay", 0);
+    for n in 1..=4 {
+        w.join(n, "A100", 80, &[4, 5], 400).unwrap();
+    }
+    let group = GpuGroup(w.ask(gpuGroupCall { name: "A100".into(), vram: 80 }));
+    let known = |w: &World| -> Vec<u32> {
+        let count = Counts::load(&w.mem, Among::Idle, group).get(0);
+        let there = Neighbours::load(&w.mem, group, 0, 0, count);
+        let mut known: Vec<u32> = (0..there.count()).filter(|&i| there.knows(i, ModelId(4))).map(|i| there.node(i).0).collect();
+        known.sort_unstable();
+        known
+    };
+    assert_eq!(known(&w), [1, 2, 3, 4]);
+    let run = |w: &mut World, wanted: u64, removed: &[u64]| {
+        let before = known(w);
+        let id = w.create(0, TOKEN, spec(0, &[wanted])).unwrap();
+        let node = (1..=4).find(|&n| task_of(w, n) == id).expect("drawn at once");
+        let others: Vec<u32> = before.into_iter().filter(|&n| n != node).collect();
+        assert_eq!(known(w), others, "whoever moves into its place is still known");
+        if !removed.is_empty() {
+            w.send(who(node.into()), 0, reportRemovedCall { models: removed.to_vec() }).unwrap();
+        }
+        w.send(who(node.into()), 0, submitCall { id, resultDigest: [1; 32].into() }).unwrap();
+        assert_eq!(w.node(node).status, 1);
+        node
+    };
+    for _ in 0..8 {
+        run(&mut w, 4, &[]);
+        assert_eq!(known(&w), [1, 2, 3, 4]);
+    }
+    let removes = run(&mut w, 4, &[4, 5]);
+    let lacks = run(&mut w, 9, &[]);
+    let left: Vec<u32> = (1..=4).filter(|&n| n != removes && n != lacks).collect();
+    assert_eq!(known(&w), left);
+}
+
 /// A roll of several models' holders names everybody who is entered, whatever words they fill, as long as those are not too many, and no
 /// model is everybody's.
 #[test]

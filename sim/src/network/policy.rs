@@ -80,7 +80,7 @@ impl Policy {
             }
             if order.several() {
                 // Or the validators that are due before it.
-                net.form_next();
+                net.serve(1);
                 continue;
             }
             let Some(task) = net.take_due() else { break };

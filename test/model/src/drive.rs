@@ -202,7 +202,8 @@ pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64
 }
 
 /// What happens in a network where most tasks are validated.
-const VALIDATED: [&str; 99] = [
+const VALIDATED: [&str; 100] = [
+    "a group's models asked for",
     "H fell for a withheld answer",
     "AnswerCommitted",
     "AnswerRevealed",
@@ -341,7 +342,8 @@ pub fn drive_validating<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, len
 }
 
 /// What happens in a network where most tasks are given to groups that are chosen by ratings.
-const RATED: [&str; 43] = [
+const RATED: [&str; 44] = [
+    "a group's models asked for",
     "GroupChosen",
     "GroupFormed",
     "GroupSettled",

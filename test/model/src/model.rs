@@ -1145,12 +1145,13 @@ impl Model {
                     assert!(these || self.eligible(self.h(n)), "{node} is excluded: {formed:?}");
                     assert!(task.kind == 0 || n.group == self.nodes[&nodes[0]].group, "they are not alike: {formed:?}");
                 }
-                self.form_three(t, task, &formed, &candidates);
+                self.form_three(t, task.clone(), &formed, &candidates);
                 let (chosen, others): (Vec<u32>, Vec<u32>) = reserved.iter().partition(|node| nodes.contains(node));
                 if !chosen.is_empty() && !these {
                     self.note("a reserved node drawn");
                 }
                 self.give_back(t, &others, "a reserved node not drawn");
+                self.pre_download_for_group(t, &task);
             }
             Some(E::TaskRedrawn(redrawn)) if redrawn.id == task.id => {
                 assert!(!known || enough && !these, "{redrawn:?} of {candidates:?}, reserved {reserved:?}");
@@ -1228,7 +1229,6 @@ impl Model {
 
     fn start(&mut self, t: &mut Trace, _by: Address, mut task: Task, node: u32, boosts: bool) {
         (task.at, task.boosts, task.began) = (self.now + task.limit, boosts, self.now);
-        t.spread |= !task.models.is_empty();
         t.expect(E::TaskStarted(IMuster::TaskStarted {
             id: task.id,
             node,
@@ -1243,6 +1243,13 @@ impl Model {
         for model in missing {
             t.expect(E::DownloadRequested(IMuster::DownloadRequested { node, model, task: task.id }));
         }
+        self.pre_download(t, &task);
+        self.nodes.get_mut(&node).unwrap().task = Some(task);
+    }
+
+    /// Checks whom a task that has begun asks for scarce models; gives how many.
+    fn pre_download(&mut self, t: &mut Trace, task: &Task) -> u64 {
+        t.spread |= !task.models.is_empty();
         let mut asked = 0;
         for &model in &task.models {
             // Of more than 16 entries the network looks at 16, and may find none available.
@@ -1266,7 +1273,14 @@ impl Model {
             assert!(seen.len() as u64 <= most, "{} asked for {model}, at most {most}", seen.len());
             asked += seen.len() as u64;
         }
-        self.nodes.get_mut(&node).unwrap().task = Some(task);
+        asked
+    }
+
+    /// The same for a group, which may have none of it where its draw was dear.
+    fn pre_download_for_group(&mut self, t: &mut Trace, task: &Task) {
+        if self.pre_download(t, task) > 0 {
+            self.note("a group's models asked for");
+        }
     }
 
     fn enqueue(&mut self, t: &mut Trace, mut task: Task) {

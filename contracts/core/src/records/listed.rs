@@ -1,8 +1,8 @@
 use crate::id::{ModelId, NodeId};
 
 packed! {
-    /// Eight nodes of a list, and which of them are known to hold a model: one that was looked for among them before. Only idle nodes
-    /// are known to; a node that leaves its place, or says that it has removed a model, is not known any more.
+    /// Eight nodes of a list, and which of them are known to hold a model: one that was looked for among them before, or that a node
+    /// held for the task that it has ended. Only idle nodes are known to; a node that says that it has removed a model is not known any more.
     ///
     /// ```text
     /// | -  | held | model | n7 | n6 | n5 | n4 | n3 | n2 | n1 | n0 |

@@ -22,6 +22,7 @@ packed! {
         /// Scores in the pool.
         score_count: u8 = "uint8" 8,
         /// Place among the idle nodes of its group and class, or in the parking pool, of which [`Node::parked`] says whether it is there.
+        /// While it runs a task, 1 if it is known to hold all of the task's models, else 0.
         pos: u32 = "uint24" 24,
         /// Its GPU.
         group: GpuGroup = "uint32" 32,

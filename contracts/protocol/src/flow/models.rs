@@ -38,7 +38,7 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.reportRemoved`.
     pub fn report_removed(&mut self, models: Vec<ModelId>) -> Result<()> {
         check_models(&models, NODE_MODELS as usize)?;
-        let (seat, mut held) = own_models(self)?;
+        let (mut seat, mut held) = own_models(self)?;
         for model in models {
             ensure!(held.holds(model), ModelNotHeld(model));
             let i = held.find(model).unwrap_or(0);
@@ -52,6 +52,10 @@ impl<H: Host> Network<'_, H> {
                 there.forget(seat.node.pos & 7);
                 there.store(self.host);
             }
+        } else if seat.node.parked == 0 && seat.node.pos > 0 {
+            // What it held for the task that it runs it may not hold any more.
+            seat.node.pos = 0;
+            seat.put(self.host);
         }
         Ok(())
     }

@@ -151,7 +151,7 @@ impl<H: Host> Network<'_, H> {
     pub fn resume(&mut self) -> Result<()> {
         let mut seat = own_settled_seat(self)?;
         ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus(seat.id, seat.node.status));
-        seat.node.status = Status::Available as u8;
+        (seat.node.status, seat.node.pos) = (Status::Available as u8, 0);
         self.roster.take_back(self.host, &mut seat, self.rules.base);
         emit::<NodeResumed>(self.host, (seat.id,), ());
         release(self, Unplaced::of(seat), Next::WorkOrWait);

@@ -14,12 +14,13 @@ use crate::store::node::{Seat, Unplaced};
 use crate::store::sampler::Among;
 use crate::store::{queue, sampler};
 use alloy_sol_types::SolCall;
-use muster_core::id::NodeId;
+use muster_core::id::{ModelId, NodeId};
 use muster_core::qos;
 use muster_core::record::{Limits, Membership, Node, Stage, Status};
 
 /// What becomes of an unplaced node: what was asked of it while it was
-/// busy, else a queued task, else the sampler, or exclusion. Writes its record.
+/// busy, else a queued task, else the sampler, or exclusion. Writes its record, of which `pos` says what is known of a task that has ended
+/// just now ([`Node::pos`]).
 #[inline(never)]
 pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut seat: Unplaced, next: Next) {
     let now = net.now;
@@ -57,7 +58,10 @@ pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut seat: Unplaced, nex
         _ => {}
     }
     if !find_queued(net, &seat, next) {
-        seat.node.pos = sampler::insert(net.host, Among::Idle, seat.node.group, seat.node.class(net.rules.base), seat.id);
+        // What it held for the task that has ended is known without a look; the next draw saves it, too.
+        let holds = if seat.node.pos == 1 { seat.order(net.host).model } else { ModelId(0) };
+        let (group, class) = (seat.node.group, seat.node.class(net.rules.base));
+        seat.node.pos = sampler::insert_holder(net.host, Among::Idle, group, class, (seat.id, holds));
         seat.put(net.host);
     }
 }
@@ -90,7 +94,7 @@ pub(crate) fn return_to_work<H: Host>(net: &mut Network<'_, H>, mut seat: Seat) 
     net.suspended.take(net.host, seat.node.pos);
     // Who waited in vain takes what there is.
     let next = if seat.node.parked == Node::WAITS { Next::Work } else { Next::WorkOrWait };
-    seat.node.parked = 0;
+    (seat.node.parked, seat.node.pos) = (0, 0);
     net.readmitted = seat.id;
     emit::<NodeReadmitted>(net.host, (seat.id,), ());
     release(net, Unplaced::of(seat), next);

@@ -4,7 +4,7 @@ use crate::flow::due::Due;
 use crate::flow::gas::{demand_gas, CALL_GAS, FREEING_GAS, MORE_DRAW_GAS};
 use crate::flow::network::{Network, Served};
 use crate::flow::release::readmit;
-use crate::flow::start::draw_by;
+use crate::flow::start::{distribute_for_group, draw_by};
 use crate::host::{Host, Program};
 use crate::inner::{formNextCall, formRatedCall, serveCall};
 use crate::policy::rated::form_rated;
@@ -152,17 +152,20 @@ fn serve_next<H: Host>(net: &mut Network<'_, H>, next: Due) -> bool {
 
 /// Makes the next draw, which is of several nodes, `rated` ones or not; false if it takes more gas than there is.
 fn serve_several<H: Host>(net: &mut Network<'_, H>, rated: bool) -> bool {
-    if rated && net.host.is(Program::Reputation) {
-        form_next_rated(net);
-        return true;
+    let place = if rated && net.host.is(Program::Reputation) {
+        form_next_rated(net)
+    } else if !rated && net.host.is(Program::Calls) {
+        net.form_next()
+    } else {
+        let (program, selector) =
+            if rated { (Program::Reputation, formRatedCall::SELECTOR) } else { (Program::Calls, formNextCall::SELECTOR) };
+        let Some(answer) = net.call_program(program, selector, [0; 3]) else { return false };
+        (answer >> 32) as u32
+    };
+    if place > 0 {
+        distribute_for_group(net, place);
     }
-    if !rated && net.host.is(Program::Calls) {
-        net.form_next();
-        return true;
-    }
-    let (program, selector) =
-        if rated { (Program::Reputation, formRatedCall::SELECTOR) } else { (Program::Calls, formNextCall::SELECTOR) };
-    net.call_program(program, selector, [0; 3]).is_some()
+    true
 }
 
 impl<H: Host> Network<'_, H> {
@@ -175,22 +178,24 @@ impl<H: Host> Network<'_, H> {
         true
     }
 
-    /// Makes the next draw, if it is of several nodes.
-    pub fn form_next(&mut self) {
+    /// Makes the next draw, if it is of several nodes; gives the place of a group for whose models there is room to ask others.
+    pub(crate) fn form_next(&mut self) -> u32 {
         match self.next_due() {
             Some(Due::Call(at, waiting)) => form_around(self, at, &waiting),
-            Some(Due::Task(at, order)) if matches!(order.policy(), Policy::Replicated) => form_replicated(self, at, &order),
+            Some(Due::Task(at, order)) if matches!(order.policy(), Policy::Replicated) => {
+                return form_replicated(self, at, &order);
+            }
             _ => {}
         }
+        0
     }
 }
 
-/// Makes the next draw, if it is one of nodes chosen by their ratings.
-pub(crate) fn form_next_rated<H: Host>(net: &mut Network<'_, H>) {
-    if let Some(Due::Task(at, order)) = net.next_due() {
-        if order.rated() {
-            form_rated(net, at, &order);
-        }
+/// Makes the next draw, if it is one of nodes chosen by their ratings; gives what [`Network::form_next`] does.
+pub(crate) fn form_next_rated<H: Host>(net: &mut Network<'_, H>) -> u32 {
+    match net.next_due() {
+        Some(Due::Task(at, order)) if order.rated() => form_rated(net, at, &order),
+        _ => 0,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::store::node::{Seat, Unplaced};
 use crate::store::registry::Held;
 use crate::store::sampler::{Among, Field, Neighbours};
 use crate::store::task::Task;
-use crate::store::{queue, registry};
+use crate::store::{groups, queue, registry};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
 use muster_core::id::{ModelId, NodeId};
@@ -91,18 +91,24 @@ fn start<H: Host>(
 ) {
     net.started = true;
     let deadline = net.now + task.order.limit as u64;
-    let place = (seat.node.class(net.rules.base), seat.node.pos);
+    let (group, class, place) = (seat.node.group, seat.node.class(net.rules.base), seat.node.pos);
+    let among_holders = candidates == Candidates::Holders;
+    let mut requests = missing(net, task, &seat, among_holders);
+    seat.node.pos = requests.is_empty() as u32;
     seat.node.status = Status::Busy as u8;
     seat.put(net.host);
     seat.assign(net.host, task);
     // One node is chosen already; how many others there were need not be known beyond the pool, nor where H can rise no more.
     let (rises, pool) = (can_rise(net, &seat.node), net.rules.boost_pool as u32);
-    let among_holders = candidates == Candidates::Holders;
     let others = if rises && among_holders { pool.saturating_sub(1) } else { 0 };
-    let (holders, requests) = if task.models.len > 0 {
-        distribute(net, task, &seat, (place, left), (among_holders, others), rng)
+    let holders = if task.models.len > 0 {
+        // Looks first beside the place that it had.
+        let mut nearby = Neighbours::load(net.host, group, class, place, left);
+        let holders = distribute(net, task, &mut nearby, (left, others), rng, &mut requests);
+        nearby.store(net.host);
+        holders
     } else {
-        (0, Vec::new())
+        0
     };
     let there = match candidates {
         Candidates::Holders => holders + 1,
@@ -111,30 +117,47 @@ fn start<H: Host>(
     let boosts = rises && there >= pool;
     seat.set_order(net.host, &task.order.as_started(deadline, boosts));
     emit::<TaskStarted>(net.host, (task.order.id, seat.id, task.escrow.creator), (deadline, boosts));
-    for (node, model) in requests {
+    request(net, task, &requests);
+}
+
+/// Asks nodes to download models for a task.
+#[inline(never)]
+fn request<H: Host>(net: &mut Network<'_, H>, task: &Task, requests: &[(NodeId, ModelId)]) {
+    for &(node, model) in requests {
         emit::<DownloadRequested>(net.host, (node, model, task.order.id), ());
     }
 }
 
-/// Which nodes to ask for which models: the chosen one for those it lacks, others where one is scarce. Looks first beside the place that
-/// it had. Gives also how many other nodes that hold one of the models the task could have gone to, counted up to `others`.
+/// A task's models that a node lacks; one that was drawn among the holders of one model, of which there are many, holds it.
+fn missing<H: Host>(net: &Network<'_, H>, task: &Task, seat: &Seat, among_holders: bool) -> Vec<(NodeId, ModelId)> {
+    let sure = among_holders && task.models.len == 1;
+    if sure || registry::count_held(net.host, seat.slot, seat.node.models, &task.models) == task.models.len as u32 {
+        return Vec::new();
+    }
+    let held = Held::load(net.host, seat.slot, seat.node.models);
+    task.models.as_slice().iter().filter(|&&m| !held.holds(m)).map(|&model| (seat.id, model)).collect()
+}
+
+/// Asks others to download the models of the task of a group that has begun, where those are scarce.
+#[inline(never)]
+pub(crate) fn distribute_for_group<H: Host>(net: &mut Network<'_, H>, place: u32) {
+    let (task, mut requests) = (groups::task_at(net.host, place), Vec::new());
+    let mut nearby = Neighbours::load(net.host, task.order.group, 0, 0, 0);
+    distribute(net, &task, &mut nearby, (0, 0), None, &mut requests);
+    request(net, &task, &requests);
+}
+
+/// Finds whom else to ask for the models that are scarce. Gives how many other nodes that hold one of the models the task could have
+/// gone to, counted up to `others`. With `left` 0 it is not known yet whether anybody is idle.
 #[inline(never)]
 fn distribute<H: Host>(
     net: &mut Network<'_, H>,
     task: &Task,
-    seat: &Seat,
-    ((class, place), left): ((u8, u32), u32),
-    (among_holders, others): (bool, u32),
+    nearby: &mut Neighbours,
+    (left, others): (u32, u32),
     rng: Option<&mut Rng>,
-) -> (u32, Vec<(NodeId, ModelId)>) {
-    let mut requests = Vec::new();
-    // A node that was drawn among the holders of one model, of which there are many, holds it.
-    let sure = among_holders && task.models.len == 1;
-    if !sure && registry::count_held(net.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
-        let held = Held::load(net.host, seat.slot, seat.node.models);
-        let missing = task.models.as_slice().iter().filter(|&&m| !held.holds(m));
-        requests.extend(missing.map(|&model| (seat.id, model)));
-    }
+    requests: &mut Vec<(NodeId, ModelId)>,
+) -> u32 {
     let (scarce, spread) = (net.rules.scarce as u32, net.rules.spread as u32);
     let mut own;
     let rng = match rng {
@@ -147,14 +170,13 @@ fn distribute<H: Host>(
     let idle = |net: &Network<'_, H>| Field::new(net.host, Among::Idle, task.order.group.into());
     // Who was drawn out of a list with others in it leaves somebody idle, without a look.
     let mut field = (others == 0 && left == 0).then(|| idle(net));
-    let mut nearby = Neighbours::load(net.host, seat.node.group, class, place, left);
     let (mut reads, mut asked, mut eligible) = (net.spread, 0, Vec::new());
     for &model in task.models.as_slice() {
         // While nobody is idle who could be asked, holders need not be counted.
         if reads == 0 || field.as_ref().is_some_and(|field| field.total() == 0) {
             break;
         }
-        let available = available_holders(net, task, model, scarce, &mut nearby, others, &mut eligible, &mut reads, rng);
+        let available = available_holders(net, task, model, scarce, nearby, others, &mut eligible, &mut reads, rng);
         if available >= scarce {
             continue;
         }
@@ -165,7 +187,6 @@ fn distribute<H: Host>(
             requests.push((node, model));
         }
     }
-    nearby.store(net.host);
     net.spread = reads;
-    (eligible.len() as u32, requests)
+    eligible.len() as u32
 }

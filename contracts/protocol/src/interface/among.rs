@@ -54,8 +54,8 @@ program! { ASKED;
     calls_inner CALLS_INNER {
         acting(net) {
             #[payable] formNextCall() -> u64 {
-                net.form_next();
-                Ok(net.host.reads() as u64)
+                let place = net.form_next();
+                Ok((place as u64) << 32 | net.host.reads() as u64)
             }
             #[payable] beginDutyCall(node: NodeId) -> u64 {
                 begin_membership(&mut net, node);
@@ -68,8 +68,8 @@ program! { ASKED;
     reputation_inner REPUTATION_INNER {
         acting(net) {
             #[payable] formRatedCall() -> u64 {
-                form_next_rated(&mut net);
-                Ok(net.host.reads() as u64)
+                let place = form_next_rated(&mut net);
+                Ok((place as u64) << 32 | net.host.reads() as u64)
             }
         }
     }

@@ -152,6 +152,7 @@ pub(crate) fn start_member<H: Host>(
     let missing: Vec<_> = task.models.as_slice().iter().copied().filter(|&m| !held.holds(m)).collect();
     let order = &task.order;
     let limit = order.limit + if missing.is_empty() { 0 } else { limits.download_time as u32 };
+    seat.node.pos = missing.is_empty() as u32;
     let deadline = net.now + limit as u64;
     if seat.node.status == Status::Available as u8 {
         seat.node.status = Status::Busy as u8;

@@ -50,6 +50,8 @@ const MEMBER: u64 = 22_000;
 const GROUP: u64 = 25_000;
 /// Gas of a model of each member: looking for it, and asking for it.
 const MODEL: u64 = 2_000;
+/// Gas of asking others for the models of a task: [`crate::flow::network::SPREAD_READS`] words, and ten events.
+const SPREAD: u64 = 120_000;
 /// Gas of a word that is written for the first time, beyond another's.
 const FIRST: u64 = 17_100;
 /// Words that a draw writes for the first time, at most, before the one that forms a group.
@@ -127,15 +129,20 @@ pub(crate) fn count_settled<H: Host>(net: &mut Network<'_, H>, application: Addr
     profile
 }
 
-/// Draws the pool of the first Pending task, which is to be given to nodes chosen by their ratings, and forms its group.
-pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Order) {
-    let began = net.host.reads();
+/// Draws the pool of the first Pending task, which is to be given to nodes chosen by their ratings, and forms its group; gives the group's
+/// place if there is room to ask others for its models.
+pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Order) -> u32 {
+    let mut began = net.host.reads();
     let reserved = net.ring.reserved(net.host, at);
     let beside = reserved_fit(net, order, &reserved);
     let task = Task::load(net.host, at);
     let before = order.is_chosen();
-    if before && make_ready(net, &task, at, &reserved) {
-        return;
+    if before {
+        if make_ready(net, &task, at, &reserved) {
+            return 0;
+        }
+        // What that has read is read again, and reckoned then.
+        began = net.host.reads();
     }
     let drawn = match net.host.block_hash(order.moment) {
         _ if before => Ok(chosen_before(net, &task, at)),
@@ -150,7 +157,8 @@ pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Or
         Err(members) => (members, None),
     };
     // While the draw is due, nothing changes that it hangs on: what was chosen can be formed by a later call.
-    let later = chosen.as_ref().filter(|chosen| !before && is_dear(net, &task, chosen, beside.len(), began));
+    let gas = chosen.as_ref().map_or(0, |chosen| reckoned(net, &task, chosen, beside.len(), began));
+    let later = chosen.as_ref().filter(|_| !before && gas > DEAR);
     let group = match later {
         Some(chosen) => {
             let scored = scored_drawn(net, order, &chosen.nodes, &beside);
@@ -164,6 +172,7 @@ pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Or
         let told = (algorithm, chosen.nodes.len() as u8, chosen.target, chosen.likelihood);
         emit::<GroupChosen>(net.host, (order.id, group, task.escrow.creator), told);
     }
+    group.filter(|_| task.models.len > 0 && gas + SPREAD <= DEAR).unwrap_or(0)
 }
 
 /// Does what would make it dear to form the group of what was chosen: lets nodes go that were reserved in vain, or writes words for the first
@@ -186,9 +195,8 @@ fn chosen_before<H: Host>(net: &Network<'_, H>, task: &Task, at: Word) -> Chosen
     Chosen::new(&chosen, target, false)
 }
 
-/// Whether a later draw forms the group, by all that it could come to beside what was read since `began`; so many nodes `beside` may
-/// have to be let go.
-fn is_dear<H: Host>(net: &mut Network<'_, H>, task: &Task, chosen: &Chosen, beside: usize, began: u32) -> bool {
+/// Gas that forming the group could come to, with what was read since `began`; so many nodes `beside` may have to be let go.
+fn reckoned<H: Host>(net: &mut Network<'_, H>, task: &Task, chosen: &Chosen, beside: usize, began: u32) -> u64 {
     let (mut groups, mut count) = ([GpuGroup(0); MEMBERS_MOST], 0);
     for &node in &chosen.nodes {
         let group = Seat::load(net.host, node).node.group;
@@ -202,7 +210,7 @@ fn is_dear<H: Host>(net: &mut Network<'_, H>, task: &Task, chosen: &Chosen, besi
     let read = net.host.reads().wrapping_sub(began) as u64;
     let renewal = if chosen.renewed { RENEWAL } else { 0 };
     let members = (nodes + beside as u64) * MEMBER + nodes * task.models.len as u64 * MODEL;
-    read * READ + renewal + members + count as u64 * GROUP + first * FIRST > DEAR
+    read * READ + renewal + members + count as u64 * GROUP + first * FIRST
 }
 
 /// How many words that forming the group writes were never written; writes up to `most` of them. What is written says nothing: no task,

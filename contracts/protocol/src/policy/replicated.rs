@@ -23,8 +23,14 @@ pub(crate) fn finds_its_group(group: GpuGroup) -> bool {
     group.is_any()
 }
 
-/// Draws the three nodes of the first Pending task, which takes so many.
-pub(crate) fn form_replicated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Order) {
+/// Words that forming a group may have read for others to be asked for its models: so that this makes no draw dearer than one can be that reads
+/// many.
+const SPREAD_ROOM: u32 = 96;
+
+/// Draws the three nodes of the first Pending task, which takes so many, and forms their group; gives its place if there is room to ask others
+/// for its models.
+pub(crate) fn form_replicated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Order) -> u32 {
+    let began = net.host.reads();
     let reserved = net.ring.reserved(net.host, at);
     let beside = reserved_fit(net, order, &reserved);
     let task = Task::load(net.host, at);
@@ -32,7 +38,9 @@ pub(crate) fn form_replicated<H: Host>(net: &mut Network<'_, H>, at: Word, order
         Some(hash) => net.draw_members(&task, &beside, &mut Rng::new(net.host, hash, order.id)),
         None => Members::Undecided,
     };
-    seat_drawn(net, at, &task, drawn, beside, &reserved);
+    let place = seat_drawn(net, at, &task, drawn, beside, &reserved);
+    let room = task.models.len > 0 && net.host.reads().wrapping_sub(began) <= SPREAD_ROOM;
+    place.filter(|_| room).unwrap_or(0)
 }
 
 impl<H: Host> Network<'_, H> {

@@ -33,6 +33,11 @@ fn word_of(member: usize) -> u64 {
     }
 }
 
+/// The task of the group at a place.
+pub fn task_at<H: Host>(host: &H, place: u32) -> Task {
+    Task::load(host, offset(entry(host, GROUPS, place as u64), words::ESCROW))
+}
+
 impl Group {
     /// The group at a place; none if it is free.
     pub fn at<H: Host>(host: &H, place: u32) -> Option<Group> {

@@ -221,8 +221,13 @@ fn recount<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, come
 }
 
 /// Adds a node to its group's list; gives its place there.
-#[inline(never)]
 pub fn insert<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, node: NodeId) -> u32 {
+    insert_holder(host, among, group, class, (node, ModelId(0)))
+}
+
+/// Adds a node that is known to hold a model, 0 for none, to its group's list; gives its place there.
+#[inline(never)]
+pub fn insert_holder<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, node: (NodeId, ModelId)) -> u32 {
     let place = recount(host, among, group, class, true);
     write_member(host, among, group, class, place, node);
     place
@@ -233,9 +238,9 @@ pub fn insert<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, n
 pub fn remove<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, place: u32) -> (Option<NodeId>, u32) {
     let last = recount(host, among, group, class, false);
     let moved = (place != last).then(|| {
-        let node = member(host, among, group, class, last);
-        write_member(host, among, group, class, place, node);
-        node
+        let there = known(&host.load(among.member_slot(host, group, class, last)), last);
+        write_member(host, among, group, class, place, there);
+        there.0
     });
     (moved, last)
 }
@@ -250,11 +255,22 @@ fn listed(w: &Word, place: u32) -> NodeId {
     NodeId(w.bits((place & 7) * 24, 24) as u32)
 }
 
-fn write_member<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, place: u32, node: NodeId) {
+/// The node at a place in its word of a list, and a model that it is known to hold; 0 if none is.
+fn known(w: &Word, place: u32) -> (NodeId, ModelId) {
+    (listed(w, place), ModelId(if w.0[3] & held(place) != 0 { w.0[3] & MODEL } else { 0 }))
+}
+
+fn write_member<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, place: u32, (node, holds): (NodeId, ModelId)) {
     let slot = among.member_slot(host, group, class, place);
     let mut w = host.load(slot);
     w.set_bits((place & 7) * 24, 24, node.0 as u64);
-    w.0[3] &= !held(place);
+    let others = w.0[3] & !held(place);
+    w.0[3] = match holds.0 {
+        0 => others,
+        model if others & MODEL == model || others <= MODEL => model | others & !MODEL | held(place),
+        // What is known of others is not forgotten for one.
+        _ => others,
+    };
     host.store(slot, w);
 }
 
@@ -608,9 +624,9 @@ fn spot<H: Host>(host: &H, among: Among, group: GpuGroup, counts: Counts, mut u:
         if u < all {
             let place = (u >> class) as u32;
             let w = host.load(among.member_slot(host, group, class, place));
-            let holds = ModelId(if w.0[3] & held(place) != 0 { w.0[3] & MODEL } else { 0 });
+            let (node, holds) = known(&w, place);
             let within = u & ((1 << class) - 1);
-            return Some(Spot { node: listed(&w, place), group, class, place, count, peers: counts.members(), within, holds });
+            return Some(Spot { node, group, class, place, count, peers: counts.members(), within, holds });
         }
         u -= all;
     }

@@ -209,13 +209,14 @@ impl Model {
                     self.note("rated: drawn pool");
                 }
                 let chosen = self.choose(t, &task, &formed, candidates, *everybody);
-                self.form_at_once(t, task, &formed, *scored);
+                self.form_at_once(t, task.clone(), &formed, *scored);
                 let (drawn, others): (Vec<u32>, Vec<u32>) = reserved.iter().partition(|node| formed.nodes.contains(node));
                 if !drawn.is_empty() {
                     self.note("rated: a reserved node chosen");
                 }
                 self.give_back(t, &others, "rated: a reserved node not chosen");
                 t.expect(chosen);
+                self.pre_download_for_group(t, &task);
             }
             Some(E::TaskRedrawn(redrawn)) if redrawn.id == task.id => {
                 assert!(!known || !everybody, "{redrawn:?} of {pool:?}, reserved {reserved:?}");
