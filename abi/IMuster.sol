@@ -138,7 +138,8 @@ interface IMuster {
         uint32 node;
         /// Running: until when an answer counts.
         uint64 deadline;
-        /// Running: whether its success can raise its node's H: that was below 1 at the start, and its draw had candidates enough.
+        /// Running: whether its success can raise its node's H: that was below 1 at the start, and its draw had candidates enough,
+        /// or it waited in the queue where nodes enough could have taken it.
         bool boosts;
         /// As in its specification.
         uint8 redundancy;
@@ -350,8 +351,8 @@ interface IMuster {
     function expireQueued(uint64 id, uint64 ticket) external;
 
     /// @notice The node's answer: ends the task as a success and pays the fee, whatever the answer is. H, where it was below 1
-    /// at the start, rises if the task's draw had at least boostPool candidates (the parameter), and if half the task's estimate has passed
-    /// since H was last set.
+    /// at the start, rises if the task's draw had at least boostPool candidates (the parameter), or if it was queued for half its estimate where so
+    /// many nodes are active, and if half the task's estimate has passed since H was last set.
     function submit(uint64 id, bytes32 resultDigest) external;
 
     /// @notice The node says it cannot run the task: ends it. The creator gets the fee back less the start fee, which is protocol income.
@@ -620,7 +621,8 @@ interface IMuster {
     /// @notice No node could take the task: it waits in the queue of its GPU group, or of its VRAM.
     event TaskQueued(uint64 indexed id, uint32 indexed group, address indexed creator, uint64 ticket);
     /// @notice A node was chosen and has until the deadline.
-    /// @param boosts Whether the task's success can raise the node's H: that is below 1, and the draw had candidates enough.
+    /// @param boosts Whether the task's success can raise the node's H: that is below 1, and the draw had candidates enough, or the
+    /// task waited in the queue where nodes enough could have taken it.
     event TaskStarted(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 deadline, bool boosts);
     /// @notice The node answered and was paid. Of a task that could have been sampled, what is not paid went to the reserve.
     event TaskSucceeded(uint64 indexed id, uint32 indexed node, address indexed creator, bytes32 resultDigest, uint128 paid);

@@ -21,7 +21,7 @@ export const musterParameters = [
   {"number":18,"name":"kickoutMilli","doc":"Q_long below this kicks out","unit":"thousandths","default":2000n,"least":0n,"most":10000n,"delayed":true},
   {"number":19,"name":"scarce","doc":"Fewer available holders of a model than this start a pre-download","unit":"nodes","default":3n,"least":0n,"most":8n,"delayed":false},
   {"number":20,"name":"spread","doc":"Holders that a pre-download aims at","unit":"nodes","default":10n,"least":0n,"most":16n,"delayed":false},
-  {"number":21,"name":"boostPool","doc":"Eligible candidates that a draw needs for the task's success to raise H; with 0 every success does, as in the QoS document","unit":"nodes","default":3n,"least":0n,"most":8n,"delayed":false},
+  {"number":21,"name":"boostPool","doc":"For H to rise: candidates of a draw, active nodes where a task was queued, or right answers of an unscored group; 0: always","unit":"nodes","default":3n,"least":0n,"most":8n,"delayed":false},
   {"number":22,"name":"queueTime","doc":"Time after which anyone can end a queued task","unit":"seconds","default":21600n,"least":60n,"most":2592000n,"delayed":true},
   {"number":23,"name":"groupFee","doc":"Price of a GPU name that nobody ever joined with","unit":"granules","default":{"minimumStake":{"times":1n,"over":100n}},"least":0n,"most":{"minimumStake":{"times":262144n,"over":1n}},"delayed":false},
   {"number":24,"name":"sampleBps","doc":"Probability that a committed answer is validated","unit":"ten-thousandths","default":1000n,"least":0n,"most":10000n,"delayed":false},

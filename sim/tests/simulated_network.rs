@@ -14,9 +14,9 @@ use muster_sim::network::engine::Engine;
 use muster_sim::network::events::Event;
 use muster_sim::network::ledger::{submit, Ledger, Party, BEGINNING, GRANULE, LEAST_STAKE};
 use muster_sim::network::policy::{Merit, Policy};
-use muster_sim::network::report::Report;
+use muster_sim::network::report::{quantile, Report};
 use muster_sim::network::study::{Grid, Scale};
-use muster_sim::network::workload::{fleet, Kind, Profile, Source, TaskSpec};
+use muster_sim::network::workload::{fleet, Kind, Profile, Source, TaskSpec, TICKS};
 use muster_sim::network::{run, Options};
 
 const TINY: Scale = Scale {
@@ -114,6 +114,18 @@ fn owed(ledger: &Ledger, nodes: u32, applications: u32) -> u128 {
     let stakes = (1..=ledger.head().issued).map(|number| ledger.node(number)).filter(|node| node.status != Status::Quit as u8);
     let stakes: u128 = stakes.map(|node| accounts::wei(host, node.stake)).sum();
     accounts.sum::<u128>() + stakes + accounts::income(host) + accounts::reserve(host) + accounts::burnt(host)
+}
+
+/// Under full load, where hardly a task is drawn, H comes back by work in a third of the time that the clock takes.
+#[test]
+fn a_busy_node_recovers_by_its_work() {
+    let profile = Profile { nodes: 60, tasks: 6_000, load: 1_500, grouped: 500, ..Profile::default() };
+    // From 0.3 to 0.9.
+    let clock = 1_800.0 * (0.7_f64 / 0.1).ln();
+    let r = simulate(&profile, Policy::Contract, &[], 3);
+    let half = quantile(&r.recoveries, 0.5) / TICKS as f64;
+    println!("{} timeouts that lowered H, {} recoveries, half of them within {half:.0} s", r.lowered, r.recoveries.len());
+    assert!(r.recoveries.len() >= 10 && half < clock / 2.0, "{half}");
 }
 
 #[test]

@@ -11,8 +11,10 @@ use muster_model::world::*;
 use muster_protocol::host::Host;
 use muster_protocol::native::Memory;
 use muster_protocol::store::node::Seat;
+use muster_protocol::IMuster::IMusterEvents as E;
 use muster_protocol::IMuster::{self, estimateCall};
 use muster_protocol::{admin, Network};
+use std::collections::{BTreeMap, BTreeSet};
 
 const FEE: u128 = TOKEN;
 
@@ -217,6 +219,123 @@ fn h_is_not_bought_back_with_a_private_model() {
         &format!("three stakes, {tasks} tasks, {seconds} s"),
     );
     assert!(seconds >= 5 * 30, "five rises, half an estimate apart");
+}
+
+/// What node 1 gains in a busy network of equal nodes: times that H was raised, and tasks of its operator's own that others ran, with what they
+/// paid. Either it works like the others, or it does nothing but tasks of its `own`, at this fee: one waits in the queue, and as soon as that has
+/// waited long enough and is the best, it ends what it runs. Others' fees are 1 to 2 tokens.
+fn raised_in_the_queue(nodes: u32, load: f64, own: Option<u128>, seconds: u64) -> (u32, u32, u128) {
+    let low = 300_000_000_000_000_000;
+    let mut w = world(nodes.into(), 1);
+    w.set("minPrice", 1);
+    let mut dice = Dice(7);
+    let (mut running, mut mine): (BTreeMap<u32, (u64, u64, u64)>, BTreeSet<u64>) = Default::default();
+    let (mut waiting, mut rises, mut lost, mut paid) = (None, 0, 0, 0);
+    let set_low = |w: &mut World| {
+        let mut seat = Seat::load(&w.mem, NodeId(1));
+        (seat.node.h, seat.node.h_at) = (low, w.mem.now as u32);
+        seat.put(&mut w.mem);
+    };
+    set_low(&mut w);
+    for _ in 0..seconds {
+        w.pass(1, 1);
+        w.dispatch(16).unwrap();
+        let mut more = load * f64::from(nodes) / 60.0;
+        while more > 0.0 {
+            if dice.unit() < more {
+                w.create(50, FEE + u128::from(dice.below(1_000)) * FEE / 1_000, spec(0, &[])).unwrap();
+            }
+            more -= 1.0;
+        }
+        let now = w.mem.now;
+        let free: Vec<u32> = running.iter().filter(|(_, task)| task.1 <= now).map(|(&n, _)| n).collect();
+        for node in free {
+            if node == 1 && own.is_some() {
+                continue;
+            }
+            let (task, ..) = running.remove(&node).unwrap();
+            w.call(who(node.into()), 0, |n| n.submit(TaskId(task), [1; 32])).unwrap();
+            if node == 1 && w.node(1).reliability > low + WAD / 10 {
+                rises += 1;
+                set_low(&mut w);
+            }
+            w.events().iter().for_each(|e| note(e, &mut running, &mut mine, &mut waiting, &mut dice, now, &mut lost));
+        }
+        if let Some(fee) = own {
+            if let Some(&(task, _, since)) = running.get(&1) {
+                let best =
+                    waiting.is_some_and(|(id, at)| now >= at + 30 && w.ask(IMuster::bestQueuedCall { number: 1 }).id == id);
+                if best || now >= since + 118 {
+                    running.remove(&1);
+                    w.call(who(1), 0, |n| n.submit(TaskId(task), [1; 32])).unwrap();
+                    if w.node(1).reliability > low + WAD / 10 {
+                        rises += 1;
+                        set_low(&mut w);
+                    }
+                }
+            }
+            w.events().iter().for_each(|e| note(e, &mut running, &mut mine, &mut waiting, &mut dice, now, &mut lost));
+            // As long as somebody is idle a task would be theirs.
+            if waiting.is_none() && (running.len() == nodes as usize || !running.contains_key(&1)) {
+                mine.insert(w.create(66, fee, spec(0, &[])).unwrap());
+            }
+        }
+        w.events().iter().for_each(|e| note(e, &mut running, &mut mine, &mut waiting, &mut dice, now, &mut lost));
+        paid = own.unwrap_or(0) * u128::from(lost);
+        if w.node(1).reliability > WAD / 2 {
+            // Time alone is not what is counted.
+            set_low(&mut w);
+        }
+    }
+    (rises, lost, paid)
+}
+
+/// Takes note of an event of [`raised_in_the_queue`].
+fn note(
+    event: &E,
+    running: &mut BTreeMap<u32, (u64, u64, u64)>,
+    mine: &mut BTreeSet<u64>,
+    waiting: &mut Option<(u64, u64)>,
+    dice: &mut Dice,
+    now: u64,
+    lost: &mut u32,
+) {
+    match event {
+        E::TaskStarted(s) => {
+            let work = 10 + (-50.0 * (1.0 - dice.unit()).ln()) as u64;
+            running.insert(s.node, (s.id, now + work.min(110), now));
+            *lost += u32::from(s.node != 1 && mine.contains(&s.id));
+            *waiting = waiting.filter(|(id, _)| *id != s.id);
+        }
+        E::TaskQueued(q) if mine.contains(&q.id) => *waiting = Some((q.id, now)),
+        E::TaskAborted(a) => *waiting = waiting.filter(|(id, _)| *id != a.id),
+        _ => {}
+    }
+}
+
+/// Successes with queued tasks raise H only if those have waited. Whoever works gets as much of it as ever; whoever steers tasks of their own to
+/// their own node through the queue loses most of them to others, who become free first.
+#[test]
+fn h_is_not_bought_back_through_the_queue() {
+    const HOUR: u64 = 3_600;
+    for nodes in [3, 10, 30] {
+        for load in [0.9, 1.5] {
+            let (honest, ..) = raised_in_the_queue(nodes, load, None, HOUR);
+            println!("{nodes} nodes, load {load}: {honest} rises an hour by working");
+            for (name, fee) in [("the least fee", 60), ("more than all others", 3 * FEE)] {
+                let (rises, lost, paid) = raised_in_the_queue(nodes, load, Some(fee), HOUR);
+                let each = paid as f64 / FEE as f64 / f64::from(rises.max(1));
+                println!("  own tasks at {name}: {rises} rises, {lost} tasks run by others, {each:.3} tokens a rise");
+                assert!(nodes < 10 || rises <= honest, "slower than by working, where many work");
+                assert!(fee < FEE || each > 2.0 * f64::from(nodes), "outbidding feeds the others");
+                priced(
+                    "H raised by own tasks through the queue",
+                    &format!("{nodes} nodes, load {load}, own tasks at {name}, an hour; {honest} rises by working instead"),
+                    &format!("{rises} rises, {lost} tasks that others ran and were paid for"),
+                );
+            }
+        }
+    }
 }
 
 /// A draw goes by H at the moment when it is made, and H recovers by the clock: whoever alone makes draws may wait, with the hash known, for a

@@ -1104,6 +1104,52 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
     assert!(!w.view(|n| n.running_task(NodeId(1))).unwrap().boosts);
 }
 
+/// A queued task raises H only if it waited for half its estimate, so that whoever became free meanwhile left it, and if `boostPool` nodes are
+/// active in its scope, busy or not.
+#[test]
+fn a_queued_task_raises_h_if_it_has_waited_where_others_could_have_taken_it() {
+    // Gives whether the task that node 1 takes from the queue raises H, and whether it did: others of its GPU, and of another.
+    let after = |pool: u64, (same, other): (u64, u64), wanted: IMuster::TaskSpec, waits: u64, works: u64| {
+        let mut w = world(1);
+        w.set("boostPool", pool);
+        for n in 0..same + other {
+            w.join(10 + n, if n < same { "RTX 4090" } else { "other" }, 24, &[], 400).unwrap();
+        }
+        // Everybody is busy: then a task is queued at once.
+        let mut own = 0;
+        for _ in 0..=same + other {
+            let id = w.create(5, 1_000, spec(0, &[])).unwrap();
+            own = if w.node(1).task == id { id } else { own };
+        }
+        lower(&mut w, WAD / 2);
+        let id = w.create(5, 1_000, wanted).unwrap();
+        assert_eq!(w.view(|n| n.overview()).queued, 1);
+        w.pass(1, waits);
+        submit(&mut w, 1, own).unwrap();
+        assert_eq!(w.node(1).task, id);
+        let boosts = w.view(|n| n.running_task(NodeId(1))).unwrap().boosts;
+        w.pass(1, works);
+        let before = w.node(1).reliability;
+        submit(&mut w, 1, id).unwrap();
+        let now = w.node(1).reliability;
+        assert!(now == before || now == before + 15 * WAD / 100);
+        (boosts, now > before)
+    };
+    let (any, own) = (spec(0, &[]), IMuster::TaskSpec { gpu: 1 << 16 | 24, ..spec(0, &[]) });
+    // Half of 60 s in the queue, and half of them since H was last set.
+    assert_eq!(after(3, (2, 0), any.clone(), 29, 40), (false, false));
+    assert_eq!(after(3, (2, 0), any.clone(), 30, 40), (true, true));
+    assert_eq!(after(3, (2, 0), any.clone(), 30, 0), (true, true));
+    // Two others that are active in its scope.
+    assert_eq!(after(3, (1, 0), any.clone(), 60, 40), (false, false));
+    assert_eq!(after(3, (1, 1), any.clone(), 60, 40), (true, true));
+    assert_eq!(after(3, (1, 1), own.clone(), 60, 40), (false, false));
+    assert_eq!(after(3, (2, 0), own, 60, 40), (true, true));
+    // As the QoS document has it: every one, but for the time since H was last set.
+    assert_eq!(after(0, (0, 0), any.clone(), 0, 30), (true, true));
+    assert_eq!(after(0, (0, 0), any, 0, 29), (true, false));
+}
+
 /// A fine-tuning task of `seconds`: its time limit is clamped to at least `limitMin`.
 fn short() -> IMuster::TaskSpec {
     IMuster::TaskSpec { kind: 2, units: 1, ..spec(0, &[]) }

@@ -180,7 +180,7 @@ fn what_nobody_could_run_or_no_stake_covers_is_refused() {
 #[test]
 fn a_listed_group_of_three_is_counted_whoever_comes_and_goes() {
     let mut w = network(3);
-    let possible = |w: &mut World, vram| w.view(|net| registry::has_trio(&*net.host, vram));
+    let possible = |w: &mut World, vram| w.view(|net| registry::size_of_trios(&*net.host, vram).is_some());
     assert!(possible(&mut w, 24));
     w.send(who(3), 0, quitCall {}).unwrap();
     assert!(!possible(&mut w, 24));
@@ -206,7 +206,7 @@ fn a_listed_group_of_three_is_counted_whoever_comes_and_goes() {
     // All sizes stand in four words.
     w.view(|net| {
         let before = net.host.reads();
-        assert!(!registry::has_trio(&*net.host, 301) && net.host.reads() - before <= 4);
+        assert!(registry::size_of_trios(&*net.host, 301).is_none() && net.host.reads() - before <= 4);
     });
 }
 
@@ -601,6 +601,44 @@ fn nobody_on_the_way_out_is_kept_for_another_draw() {
         assert_eq!(w.node(leaves).status, if quits { 0 } else { 5 }, "{grade} {quits}");
         check_money(&mut w);
     }
+}
+
+/// In a group that is not scored right answers raise H if as many agree as one would have to be drawn from; in one that is scored, always.
+#[test]
+fn a_group_that_is_not_scored_raises_h_if_enough_agree() {
+    let half = 500_000_000_000_000_000;
+    let raised = |nodes: u64, pool: u64, answers: [u8; 3], later: u64| {
+        let mut w = network(nodes);
+        w.set("boostPool", pool);
+        for n in 1..=nodes as u32 {
+            let mut seat = Seat::load(&w.mem, NodeId(n));
+            (seat.node.h, seat.node.h_at) = (half, w.mem.now as u32);
+            seat.put(&mut w.mem);
+        }
+        let id = created(&mut w, FEE, alike(0));
+        let (place, members) = group_of(&mut w, id).expect("formed");
+        w.pass(1, later);
+        let says = |n: u32| value(answers[members.iter().position(|&m| m == n).unwrap()]);
+        for &n in &members {
+            commit(&mut w, id, n, ANSWER, says(n)).unwrap();
+        }
+        let before: Vec<u64> = members.iter().map(|&n| w.node(n).reliability).collect();
+        for &n in &members {
+            reveal(&mut w, id, place, n, ANSWER, says(n)).unwrap();
+        }
+        let settled = w.events().iter().any(|e| matches!(e, E::GroupSettled(g) if g.outcome == 0));
+        assert!(settled);
+        let rises = members.iter().zip(before).map(|(&n, before)| w.node(n).reliability == before + 150_000_000_000_000_000);
+        rises.collect::<Vec<bool>>()
+    };
+    // Eight idle nodes are one too few for scores.
+    assert_eq!(raised(8, 3, [1, 1, 1], 40), [true, true, true]);
+    assert_eq!(raised(8, 3, [1, 1, 2], 40), [false, false, false]);
+    assert_eq!(raised(8, 2, [1, 1, 2], 40), [true, true, false]);
+    assert_eq!(raised(8, 4, [1, 1, 1], 40), [false, false, false]);
+    assert_eq!(raised(8, 0, [2, 1, 1], 40), [false, true, true]);
+    assert_eq!(raised(8, 3, [1, 1, 1], 29), [false, false, false]);
+    assert_eq!(raised(9, 3, [1, 1, 2], 40), [true, true, false]);
 }
 
 /// What the draw of three comes to by exact probabilities: the chance that so many tries leave it undecided, and by how much sets of three are

@@ -2,6 +2,7 @@
 
 use alloy_primitives::{B256, U256};
 use alloy_sol_types::SolCall;
+use muster_core::qos;
 use muster_core::record::{Head, Limits, Node, Rules};
 use muster_core::word::{Address, Word};
 use muster_protocol::id::{GpuGroup, NodeId};
@@ -258,6 +259,13 @@ impl Ledger {
     /// A node's record.
     pub fn node(&self, number: u32) -> Node {
         Seat::load(&self.host, NodeId(number)).node
+    }
+
+    /// H of a node now, a wad.
+    pub fn reliability(&self, number: u32) -> u64 {
+        let node = self.node(number);
+        let tau = self.host.get::<Rules>(slot(RULES)).tau;
+        qos::recover(node.h, self.host.now.saturating_sub(node.h_at.into()), tau)
     }
 
     /// The number of an operator's node; 0 if he never joined.

@@ -142,6 +142,9 @@ pub struct Report {
     pub spans: Vec<u32>,
     /// Ticks each exclusion lasted, ascending.
     pub exclusions: Vec<u32>,
+    /// Timeouts that lowered H, and ticks from one until H is seen at 0.9 again at a start or a success, without another between; ascending.
+    pub lowered: u64,
+    pub recoveries: Vec<u32>,
     pub nodes: Vec<NodeReport>,
     /// Refused calls by reason.
     pub refusals: BTreeMap<String, u64>,

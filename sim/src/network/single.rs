@@ -13,9 +13,9 @@ use muster_protocol::native::Memory;
 use super::engine::Engine;
 use super::ledger::Ledger;
 use super::policy::{Merit, Policy};
-use super::report::Report;
+use super::report::{quantile, Report};
 use super::study::{bar, MEASURES, WITHOUT_H};
-use super::workload::{fleet, fleet_of, Kind, Profile, Source};
+use super::workload::{fleet, fleet_of, Kind, Profile, Source, TICKS};
 use crate::random::Random;
 use crate::trace;
 
@@ -228,6 +228,10 @@ fn table(report: &Report) -> String {
         let value = m.of(report);
         let _ = writeln!(out, "{:<44} {value:>14.3}", m.title);
     }
+    let median = quantile(&report.recoveries, 0.5) / TICKS as f64;
+    let _ = writeln!(out, "{:<44} {:>14}", "timeouts that lowered H", report.lowered);
+    let _ = writeln!(out, "{:<44} {:>14}", "of these, H seen at 0.9 before another", report.recoveries.len());
+    let _ = writeln!(out, "{:<44} {median:>14.0}", "seconds until then, half of them");
     let _ = writeln!(
         out,
         "\n{:<10} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8}",

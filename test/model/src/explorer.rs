@@ -664,6 +664,12 @@ impl Explorer {
             }
             E::GroupSettled(g) => {
                 let team = self.teams.remove(&g.group).expect("it was formed");
+                let right: Vec<u32> = team.members.iter().filter(|m| m.right).map(|m| m.node).collect();
+                if !team.scored && right.len() as u64 >= self.parameter("boostPool") {
+                    // Only now is it known how many agreed.
+                    let estimate = self.tasks[&g.id].created.estimate;
+                    right.iter().for_each(|&node| self.boost(node, now, estimate));
+                }
                 let rated = self.tasks[&g.id].created.spec.redundancy == 3;
                 let app = self.applications.entry(g.creator.into_array()).or_default();
                 if rated && app.profile.targeting < 2 {

@@ -31,6 +31,8 @@ const SIZES: [u16; 4] = [8, 24, 40, 80];
 const EPS: f64 = 1e-11;
 /// Blocks whose hash can be had.
 const HISTORY: u64 = 393_168;
+/// GPU groups of which a draw of three that answer alike misses none.
+const LOOKED_THROUGH: usize = 6;
 /// Parameters that have to be proposed.
 const DELAYED: [&str; 12] = [
     "startFeeBps",
@@ -1163,8 +1165,8 @@ impl Model {
                 self.give_back(t, &others, "a reserved node let go undecided");
             }
             event => {
-                // Where three have to be alike a draw may meet none of those that are, unless some are reserved for it.
-                let missed = task.any_equal() && !met;
+                // Where three have to be alike a draw looks through a bounded number of GPU groups, unless some are reserved for it.
+                let missed = task.any_equal() && !met && self.groups.len() > LOOKED_THROUGH;
                 assert!(known && !these && (!enough || missed), "{event:?} of {candidates:?}, reserved {reserved:?}");
                 self.note(if enough { "three alike not met" } else { "three not there" });
                 self.enqueue(t, task);
@@ -1455,9 +1457,13 @@ impl Model {
     fn take_single(&mut self, t: &mut Trace, by: Address, node: u32, single: Option<usize>) {
         if let Some(i) = single {
             let task = self.queue.remove(i);
-            // Nobody drew it.
+            // Nobody drew it; but who became free while it waited left it.
             let said = matches!(t.peek(), Some(E::TaskStarted(s)) if s.boosts);
-            let boosts = self.set["boostPool"] == 0 && self.rises(node, said);
+            let (pool, waited) = (self.set["boostPool"], 2 * (self.now - task.since) >= task.estimate);
+            let boosts = (pool == 0 || waited && self.active(&task) >= pool) && self.rises(node, said);
+            if boosts && pool > 0 {
+                self.note("a queued task that raises H");
+            }
             self.start(t, by, task, node, boosts);
         }
     }
@@ -2977,7 +2983,11 @@ impl Model {
             if slash > 0 {
                 self.note(if verdict == 2 { "slashed for a wrong answer" } else { "slashed for withholding" });
             }
-            if self.conclude(t, place, task, member, counts, (slash, team.liable())) {
+            let raises = verdict == 1 && (team.scored || right.len() as u64 >= self.set["boostPool"]);
+            if raises && !team.scored {
+                self.note("raised in a group that is not scored");
+            }
+            if self.conclude(t, place, task, member, (counts, raises), (slash, team.liable())) {
                 self.release(t, by, member.node, May::Wait);
             }
         }
@@ -3015,7 +3025,7 @@ impl Model {
         place: u32,
         task: &Task,
         member: &Member,
-        counts: Counts,
+        (counts, raises): (Counts, bool),
         (slash, liable): (u128, bool),
     ) -> bool {
         let node = member.node;
@@ -3033,7 +3043,7 @@ impl Model {
             self.penalise(node);
             self.note("H fell for a withheld answer");
         }
-        if matches!(counts, Counts::Score(1..) | Counts::Rating(true)) {
+        if raises {
             self.boost(node, task.estimate);
         }
         let out = match counts {

@@ -223,7 +223,7 @@ parameters! {
     "scarce" in "nodes": Rules.scarce = Fixed(3), 0 to Fixed(8);
     /// Holders that a pre-download aims at
     "spread" in "nodes": Rules.spread = Fixed(10), 0 to Fixed(16);
-    /// Eligible candidates that a draw needs for the task's success to raise H; with 0 every success does, as in the QoS document
+    /// For H to rise: candidates of a draw, active nodes where a task was queued, or right answers of an unscored group; 0: always
     "boostPool" in "nodes": Rules.boost_pool = Fixed(3), 0 to Fixed(8);
     /// Time after which anyone can end a queued task
     "queueTime" in "seconds": Limits.queue_time = Fixed(21_600), 60 to Fixed(2_592_000), Proposed;

@@ -16,7 +16,7 @@ use crate::store::{groups, queue, registry};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
 use muster_core::id::{ModelId, NodeId};
-use muster_core::record::Status;
+use muster_core::record::{Order, Status};
 
 /// Draws a task by the hash of a block and starts or queues it; where the draw stays undecided, or the hash is not known any more, it
 /// gets a new block.
@@ -72,15 +72,27 @@ pub(crate) fn start_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> b
     if let Some(best) = best {
         let ticket = best.ticket(net.host);
         let task = dequeue(net, ticket);
-        start(net, &task, Unplaced::of(seat), Candidates::AtLeast(0), 0, None);
+        let rivals = Candidates::AtLeast(rivals(net, &seat, &task.order));
+        start(net, &task, Unplaced::of(seat), rivals, 0, None);
     }
     best.is_some()
 }
 
+/// How many nodes could have taken a queued task before this one, counted up to `boostPool`: those active in its scope if it has waited
+/// for half its estimate, else none. What is queued and taken at once is steered by whoever knows which node becomes free next; what has
+/// waited was left by all who became free meanwhile.
+fn rivals<H: Host>(net: &Network<'_, H>, seat: &Seat, order: &Order) -> u32 {
+    if can_rise(net, &seat.node) && 2 * net.now.saturating_sub(order.moment) >= order.estimate as u64 {
+        Field::new(net.host, Among::Active, order.group.into()).count(net.host, net.rules.boost_pool as u32)
+    } else {
+        0
+    }
+}
+
 /// Starts a task on an unplaced node; writes the node's record. With entropy in hand
 /// ([`Rng`]) it is used for the pre-download, else the task's id has to do: who is asked to
-/// download decides nothing. Whether success raises H follows from the candidates of the draw; a task that comes
-/// from the queue was not drawn and has none. `left` is the length of the list that the node was drawn from, without it.
+/// download decides nothing. Whether success raises H follows from the candidates: of the draw, or for a task that
+/// comes from the queue those of [`rivals`]. `left` is the length of the list that the node was drawn from, without it.
 fn start<H: Host>(
     net: &mut Network<'_, H>,
     task: &Task,

@@ -42,7 +42,7 @@ pub(crate) fn so_many_can_run<H: Host>(net: &Network<'_, H>, order: &Order) -> b
     let (queue, nodes) = (order.queue(), order.nodes());
     let group = queue.group();
     if queue.grade() == Grade::Alike as u8 && group.is_any() {
-        return registry::has_trio(net.host, group.vram());
+        return registry::size_of_trios(net.host, group.vram()).is_some();
     }
     Field::new(net.host, Among::Active, group.into()).count(net.host, nodes) >= nodes
 }

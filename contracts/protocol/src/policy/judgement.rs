@@ -44,6 +44,10 @@ pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Or
         let models = group.models(net.host, order);
         redraw(net, &Task { escrow, order: order.after_attempt(), models });
     }
+    // Where a group is not scored, which few idle nodes make possible, so many have to agree as one would have to be drawn from.
+    let right = |part: &Part| part.verdict == Verdict::Right;
+    let agreed = parts[..case.count].iter().filter(|part| right(part)).count();
+    let raises = order.scored() || agreed >= net.rules.boost_pool as usize;
     let slashes = order.liable() && (order.images() == 0 || case.limits.slash_images > 0);
     for (i, member) in group.members.iter().enumerate().take(case.count) {
         let Part { verdict, paid, mark } = parts[i];
@@ -57,7 +61,7 @@ pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Or
             // Who is freed by now finds work in later calls.
             net.spend();
         }
-        conclude(net, member, order, paid, mark, slash);
+        conclude(net, member, order, paid, (mark, raises && right(&parts[i])), slash);
     }
     // After all slashes: none takes what is only given back here.
     accounts::earn(net.host, start_fee);
@@ -68,7 +72,14 @@ pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Or
 }
 
 /// What a judgement is for one member: pay, score, H, slash, and whether it is free again.
-fn conclude<H: Host>(net: &mut Network<'_, H>, member: &Membership, order: &Order, paid: u128, mark: Option<Mark>, slash: u128) {
+fn conclude<H: Host>(
+    net: &mut Network<'_, H>,
+    member: &Membership,
+    order: &Order,
+    paid: u128,
+    (mark, raises): (Option<Mark>, bool),
+    slash: u128,
+) {
     let mut seat = Seat::load(net.host, member.node);
     let operator = seat.operator(net.host).account;
     accounts::credit(net.host, operator, paid);
@@ -82,7 +93,7 @@ fn conclude<H: Host>(net: &mut Network<'_, H>, member: &Membership, order: &Orde
     if late {
         emit::<MemberTimedOut>(net.host, (order.id, seat.id), (seat.order(net.host).group.0,));
     }
-    if matches!(mark, Some(Mark::Score(1..) | Mark::Rating(true))) {
+    if raises {
         raise_reliability(net, &mut seat, order.estimate);
     }
     let out = match mark {

@@ -1,6 +1,6 @@
 //! Policy 2: three nodes run a task at once.
 
-use crate::flow::draw::{draw_several, Members, Rng};
+use crate::flow::draw::{draw_several, Members, Rng, SEVERAL_READS};
 use crate::flow::network::Network;
 use crate::host::Host;
 use crate::policy::group::{reserved_fit, seat_drawn};
@@ -15,8 +15,10 @@ use muster_core::record::{Order, MEMBERS};
 use muster_core::validation::Pot;
 use muster_core::word::Word;
 
-/// Of these, what is kept for the other two where the first is drawn apart.
+/// Of the words that a draw reads, what is kept for the other two where the first is drawn apart.
 const OTHERS_READS: u32 = 64;
+/// Of these, what is kept for all three where the tries have met none, and listed groups were looked through.
+const FOUND_READS: u32 = 24;
 
 /// Whether its nodes can be found in any listed GPU group: where it requires none, and as they are drawn together.
 pub(crate) fn finds_its_group(group: GpuGroup) -> bool {
@@ -77,9 +79,10 @@ impl<H: Host> Network<'_, H> {
             let own = reserved.first().map(|seat| seat.node.group).filter(|&group| complete(group));
             let group = match nodes.first() {
                 Some(&first) => Seat::load(self.host, first).node.group,
-                None => match own {
+                None if met && own.is_none() => return Members::Undecided,
+                None => match own.or_else(|| find_trio(self.host, order.group.vram(), began, complete, rng)) {
                     Some(group) => group,
-                    None => return if met { Members::Undecided } else { Members::Nobody },
+                    None => return Members::Nobody,
                 },
             };
             field = Field::new(self.host, Among::Idle, group.into());
@@ -92,6 +95,26 @@ impl<H: Host> Network<'_, H> {
             Members::Undecided
         }
     }
+}
+
+/// Looks through the listed GPU groups from a VRAM size on for those that are `complete`, as far as a draw that `began` so may read;
+/// gives one of them, each as likely.
+fn find_trio<H: Host>(host: &H, mut vram: u16, began: u32, complete: impl Fn(GpuGroup) -> bool, rng: &mut Rng) -> Option<GpuGroup> {
+    let (mut found, mut count) = (None, 0);
+    while let Some(size) = registry::size_of_trios(host, vram) {
+        for gpu in 1..=registry::gpu_count(host, size) {
+            if host.reads().wrapping_sub(began) > SEVERAL_READS - FOUND_READS {
+                return found;
+            }
+            let group = GpuGroup::of(gpu as u16, size);
+            if complete(group) {
+                count += 1;
+                found = if rng.below(host, count) == 0 { Some(group) } else { found };
+            }
+        }
+        vram = size + 1;
+    }
+    found
 }
 
 /// Rules on a group of three that began at once: none of them was there first, so one answer alone is none.

@@ -153,13 +153,13 @@ fn count_trio<H: Host>(host: &mut H, group: GpuGroup, come: bool) {
     }
 }
 
-/// Whether a listed GPU group with at least this VRAM has three joined nodes. At most four words.
+/// The smallest VRAM from `vram` on of which a listed GPU group has three joined nodes. At most four words.
 #[inline(never)]
-pub fn has_trio<H: Host>(host: &H, vram: u16) -> bool {
-    (vram / 256..=VRAM_MAX / 256).any(|word| {
+pub fn size_of_trios<H: Host>(host: &H, vram: u16) -> Option<u16> {
+    (vram / 256..=VRAM_MAX / 256).find_map(|word| {
         let w = host.load(entry(host, SIZES_OF_TRIOS, word as u64));
-        let from = if word == vram / 256 { vram as u32 % 256 } else { 0 };
-        (from..256).any(|i| w.bits(i, 1) > 0)
+        let from = if word == vram / 256 { vram % 256 } else { 0 };
+        (from..256).find(|&i| w.bits(i as u32, 1) > 0).map(|i| word * 256 + i)
     })
 }
 

@@ -12,6 +12,7 @@ use alloy_sol_types::SolCall;
 use indicatif::ProgressBar;
 use muster_core::qos;
 use muster_core::record::{Status, MEMBERS};
+use muster_core::wad::WAD;
 use muster_protocol::flow::create::{REPLICATED, SAMPLED};
 use muster_protocol::store::accounts;
 use muster_protocol::IMuster::{self, *};
@@ -31,6 +32,8 @@ const DISK: usize = 12;
 const LIST: usize = 32;
 /// Ticks after the last arrival when whatever is still open is left, beside the time that a task may be queued.
 const PATIENCE: u64 = 6 * 3_600 * TICKS;
+/// H, a wad, from which on a node counts as recovered.
+const RECOVERED: u64 = WAD / 10 * 9;
 /// Creations between two updates of the progress bar.
 const STRIDE: u64 = 1_024;
 
@@ -123,6 +126,8 @@ struct Actor {
     listed: Vec<u64>,
     coming: Vec<u64>,
     excluded_at: Option<u64>,
+    /// When a timeout lowered its H, as long as that has not recovered.
+    lowered_at: Option<u64>,
     /// Since when it is kept for a task that takes three.
     kept_at: Option<u64>,
     /// Since when its open commitments keep it from work.
@@ -239,6 +244,7 @@ impl Engine {
             listed: Vec::new(),
             coming: Vec::new(),
             excluded_at: None,
+            lowered_at: None,
             kept_at: None,
             held_at: None,
             slashed: false,
@@ -641,6 +647,7 @@ impl Engine {
                 }
             }
             Event::Succeeded { task, node, paid } => {
+                self.watch(node);
                 let i = self.of_number[node as usize];
                 let report = &mut self.actor(i).report;
                 report.income += paid;
@@ -721,8 +728,14 @@ impl Engine {
                 let missing = missing(&events[at + 1..], task, node);
                 self.member_started(task as u32, node, deadline, &missing);
             }
-            Event::MemberTimedOut { task, node } => self.member_out(task as u32, node),
-            Event::Judged { task, node, paid } => self.judged(task as u32, node, paid),
+            Event::MemberTimedOut { task, node } => {
+                self.lower(self.of_number[node as usize]);
+                self.member_out(task as u32, node);
+            }
+            Event::Judged { task, node, paid } => {
+                self.watch(node);
+                self.judged(task as u32, node, paid);
+            }
             Event::Settled { task, outcome } => self.settled(task as u32, outcome),
             Event::Slashed { node, wei } => {
                 let i = self.of_number[node as usize];
@@ -771,7 +784,25 @@ impl Engine {
         }
     }
 
+    /// Takes note of a timeout that lowered a node's H.
+    fn lower(&mut self, i: u32) {
+        let tick = self.tick;
+        self.actor(i).lowered_at = Some(tick);
+        self.report.lowered += 1;
+    }
+
+    /// Takes note of a node whose H has recovered.
+    fn watch(&mut self, node: u32) {
+        let i = self.of_number[node as usize];
+        let Some(from) = self.actor(i).lowered_at else { return };
+        if self.ledger.reliability(node) >= RECOVERED {
+            self.actor(i).lowered_at = None;
+            self.report.recoveries.push((self.tick - from) as u32);
+        }
+    }
+
     fn start(&mut self, id: u32, node: u32, deadline: u64, missing: &[u64]) {
+        self.watch(node);
         let tick = self.tick;
         let i = self.of_number[node as usize];
         let wrong = self.answers_wrongly(id, i);
@@ -836,6 +867,7 @@ impl Engine {
             if state == State::TimedOut {
                 report.timed_out += 1;
                 report.wasted += took;
+                self.lower(i);
             }
         }
     }
@@ -865,6 +897,7 @@ impl Engine {
         report.spans.sort_unstable();
         report.burnt = accounts::burnt(&self.ledger.host);
         report.exclusions.sort_unstable();
+        report.recoveries.sort_unstable();
         report.nodes = self.actors.into_iter().map(|actor| actor.report).collect();
         (report, self.ledger)
     }

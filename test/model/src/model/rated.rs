@@ -403,7 +403,11 @@ impl Model {
             self.credit(self.nodes[&node].operator, paid[i]);
             let counts = if team.scored && !matches!(verdict, 4 | 6) { Counts::Rating(verdict == 1) } else { Counts::Nothing };
             t.spent |= i >= 3;
-            if self.conclude(t, place, task, member, counts, (0, false)) {
+            let raises = verdict == 1 && (team.scored || most.len() as u64 >= self.set["boostPool"]);
+            if raises && !team.scored {
+                self.note("raised in a group that is not scored");
+            }
+            if self.conclude(t, place, task, member, (counts, raises), (0, false)) {
                 self.release(t, by, node, May::Wait);
             }
         }

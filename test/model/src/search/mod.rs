@@ -10,6 +10,7 @@
 //! | [`moves`] | what the adversary does besides answering |
 //! | [`life`] | lives and seasons |
 //! | [`hunt`] | the best plans, bred |
+//! | [`hold`] | a node kept from work by reservations that come to nothing: a small search of its own |
 //! | [`rules`] | rules of old, put back to see what the search finds then |
 //! | [`price`] | single prices: the lone sender, a majority, fifty tens |
 //!
@@ -19,6 +20,7 @@
 pub mod agents;
 pub mod arena;
 pub mod book;
+pub mod hold;
 pub mod hunt;
 pub mod life;
 pub mod moves;

@@ -70,6 +70,8 @@ interface Team {
   scored: boolean;
   liable: boolean;
   committed: Set<number>;
+  /** Members that were right, so far. */
+  right: number[];
 }
 
 /** Why a start is not among the draws. */
@@ -376,7 +378,7 @@ export class Replay {
         const first = task?.node ?? 0;
         const scored = Boolean(args.scored);
         const liable = scored && task?.redundancy !== RATED;
-        this.#teams.set(number(args.group), { task: id, scored, liable, committed: new Set(first ? [first] : []) });
+        this.#teams.set(number(args.group), { task: id, scored, liable, committed: new Set(first ? [first] : []), right: [] });
         if (first) this.#countOpen(this.#node(first), liable);
         if (task) Object.assign(task, { node: 0, boosts: false, pending: false });
         break;
@@ -398,6 +400,7 @@ export class Replay {
       case "MemberJudged": {
         const team = this.#teams.get(number(args.group));
         if (number(args.verdict) === 3) this.#penalise(node, now);
+        if (number(args.verdict) === 1) team?.right.push(number(args.node));
         if (number(args.verdict) === 1 && team?.scored) this.#boost(node, now, task?.estimate ?? 0);
         if (node && team?.liable && team.committed.has(number(args.node))) {
           node.open--;
@@ -405,11 +408,16 @@ export class Replay {
         }
         break;
       }
-      case "GroupSettled":
+      case "GroupSettled": {
+        const team = this.#teams.get(number(args.group));
+        // Where the group is not scored it takes so many right members.
+        if (team && !team.scored && team.right.length >= this.#parameter(parameterNumbers.boostPool))
+          for (const right of team.right) this.#boost(this.#node(right), now, task?.estimate ?? 0);
         this.#teams.delete(number(args.group));
         // Else another group is given it.
         if (number(args.outcome) !== 4) this.#end(id);
         break;
+      }
       case "NodeSlashed":
         this.#restake(node!.stake, node!.stake - big(args.stake));
         node!.stake -= big(args.stake);

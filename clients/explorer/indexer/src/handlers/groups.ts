@@ -240,11 +240,14 @@ export const groups: Pick<
         if (task.kind === 0) member.distances = distances(member.answer!, answer, task.units);
       }
     }
+    const right = members.filter(({ verdict }) => verdict === 1);
+    // Where the group is not scored it takes so many who agree, which is only known now.
+    if (!group.scored && right.length >= (await scene.parameter("boostPool")))
+      for (const { node } of right) await raise(scene, await scene.node(node), task.estimate);
     task.startFee += startFee;
     await income(scene, startFee, "startFee", id);
     // Another group is given it: an event before has said so.
     if (outcome === 4) return spend(scene, task, startFee);
-    const right = members.filter(({ verdict }) => verdict === 1);
     right.sort((a, b) => a.elapsed - b.elapsed || Number(a.moment - b.moment) || a.position - b.position);
     const named = outcome === 0 ? (task.redundancy === 3 ? right.find((member) => member.answer === answer) : right[0]) : members[0];
     const hasResult = outcome <= 1;
