@@ -7,20 +7,17 @@ use muster_core::id::{NodeId, TaskId};
 use muster_core::qos::highest_qos;
 use muster_core::record::{Node, Order};
 use muster_core::weight::class_bound;
-use muster_core::word::{Address, Word};
+use muster_model::meter::Meter;
 use muster_model::proof;
 use muster_model::world::*;
 use muster_protocol::flow::draw::{Candidates, Draw, Members, Rng};
-use muster_protocol::host::Program;
 use muster_protocol::layout::node_slot;
-use muster_protocol::native::Memory;
 use muster_protocol::store::node::Seat;
 use muster_protocol::store::sampler::{Among, Field, Scope};
 use muster_protocol::store::task::{ModelSet, Task};
 use muster_protocol::IMuster::{overviewCall, reportDownloadedCall, weightOfCall};
 use muster_protocol::{Host, Network};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The value a chi-square of `df` degrees of freedom exceeds once in a thousand (Wilson-Hilferty;
 /// within 0.3 % of the tables from 5 degrees on).
@@ -575,82 +572,17 @@ fn tries_are_not_lost_where_all_stakes_are_large() {
     }
 }
 
-/// A host whose luck is loaded: what its hashes say are these numbers one after the other, and then only the greatest.
-struct Loaded {
-    mem: Memory,
-    luck: RefCell<VecDeque<u64>>,
-}
-
-impl Host for Loaded {
-    fn keccak(&self, _: &[u8]) -> [u8; 32] {
-        let mut luck = self.luck.borrow_mut();
-        let [a, b, c, d] = core::array::from_fn(|_| luck.pop_front().unwrap_or(u64::MAX));
-        // Taken from the last limb on.
-        Word([d, c, b, a]).to_be_bytes()
-    }
-    fn load(&self, slot: Word) -> Word {
-        self.mem.load(slot)
-    }
-    fn store(&mut self, slot: Word, word: Word) {
-        self.mem.store(slot, word);
-    }
-    fn mapping(&self, map: u8, key: Word) -> Word {
-        self.mem.mapping(map, key)
-    }
-    fn sender(&self) -> Address {
-        Host::sender(&self.mem)
-    }
-    fn here(&self) -> Address {
-        self.mem.here()
-    }
-    fn value(&self) -> Word {
-        Host::value(&self.mem)
-    }
-    fn now(&self) -> u64 {
-        Host::now(&self.mem)
-    }
-    fn block(&self) -> u64 {
-        Host::block(&self.mem)
-    }
-    fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
-        self.mem.block_hash(number)
-    }
-    fn log(&mut self, topics: usize, bytes: &[u8]) {
-        self.mem.log(topics, bytes);
-    }
-    fn pay(&mut self, to: Address, wei: u128) -> bool {
-        self.mem.pay(to, wei)
-    }
-    fn reads(&self) -> u32 {
-        self.mem.reads()
-    }
-    fn has_code(&self, at: Address) -> bool {
-        self.mem.has_code(at)
-    }
-    fn signed(&self) -> bool {
-        self.mem.signed()
-    }
-    fn program(&self) -> Program {
-        self.mem.program()
-    }
-    fn enter(&mut self, program: Program) -> Program {
-        self.mem.enter(program)
-    }
-    fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64> {
-        self.mem.ask(program, call)
-    }
-}
-
 /// What a world would do with a task if chance said this.
 fn loaded<T>(
     w: &mut World,
     wanted: &muster_protocol::IMuster::TaskSpec,
     luck: Vec<u64>,
-    f: impl FnOnce(&Network<Loaded>, &Task, &mut Rng) -> T,
+    f: impl FnOnce(&Network<Meter>, &Task, &mut Rng) -> T,
 ) -> T {
     let (order, models, _) = w.view(|net| net.order_for(wanted)).unwrap();
     let mut rng = Rng::new(&w.mem, [0; 32], TaskId(1));
-    let mut host = Loaded { mem: w.mem.clone(), luck: RefCell::new(luck.into()) };
+    let mut mem = w.mem.clone();
+    let mut host = Meter::loaded(&mut mem, luck);
     f(&Network::open(&mut host).unwrap(), &Task { order, models, ..Task::default() }, &mut rng)
 }
 

@@ -1,4 +1,5 @@
-//! What calls cost that are played in memory, for attacks that are made dear: storage, logs, the router, and the start of the program.
+//! A host for tests, over a storage in memory: it counts what calls cost (storage, logs, the router, the start of the program), for
+//! attacks that are made dear, and its hashes can be given beforehand.
 
 use crate::proof;
 use crate::world::{named, World};
@@ -7,7 +8,7 @@ use muster_protocol::host::Program;
 use muster_protocol::native::Memory;
 use muster_protocol::{Host, Network, Result};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What a transaction may cost at most, whatever others have done (docs/generated/gas.md).
 pub const MOST_GAS: u64 = 1_000_000;
@@ -25,12 +26,18 @@ pub struct Meter<'a> {
     touched: RefCell<HashSet<Word>>,
     before: HashMap<Word, Word>,
     logged: u64,
+    /// What hashes say, limb after limb.
+    luck: Option<RefCell<VecDeque<u64>>>,
 }
 
 impl<'a> Meter<'a> {
     /// Over a storage, at the start of a transaction.
     pub fn new(mem: &'a mut Memory) -> Self {
-        Meter { mem, touched: RefCell::default(), before: HashMap::new(), logged: 0 }
+        Meter { mem, touched: RefCell::default(), before: HashMap::new(), logged: 0, luck: None }
+    }
+    /// The same, whose luck is loaded: what its hashes say are these numbers one after the other, and then only the greatest.
+    pub fn loaded(mem: &'a mut Memory, luck: impl Into<VecDeque<u64>>) -> Self {
+        Meter { luck: Some(RefCell::new(luck.into())), ..Meter::new(mem) }
     }
     /// Whether it has read or written a word.
     pub fn has_touched(&self, slot: Word) -> bool {
@@ -62,7 +69,11 @@ impl Host for Meter<'_> {
         self.mem.mapping(map, key)
     }
     fn keccak(&self, bytes: &[u8]) -> [u8; 32] {
-        self.mem.keccak(bytes)
+        let Some(luck) = &self.luck else { return self.mem.keccak(bytes) };
+        let mut luck = luck.borrow_mut();
+        let [a, b, c, d] = core::array::from_fn(|_| luck.pop_front().unwrap_or(u64::MAX));
+        // Taken from the last limb on.
+        Word([d, c, b, a]).to_be_bytes()
     }
     fn sender(&self) -> Address {
         self.mem.sender()
