@@ -58,6 +58,14 @@ fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
+/// An agent that is to say at this address how it is; with more lines of its configuration.
+async fn listening(site: &mut Site, at: SocketAddr, more: &str) -> Agent {
+    let mut agent = site.agent("gpu0").await;
+    agent.more = format!("listen = \"{at}\"\n{more}");
+    agent.configure(site);
+    agent
+}
+
 /// What an agent answers to a GET, with its status.
 fn get(at: SocketAddr, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(at).ok()?;
@@ -86,9 +94,7 @@ async fn looks_twice(site: &Site, at: SocketAddr) {
 async fn asked_to_end_it_finishes_reveals_pauses_and_comes_back() {
     let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
     let at = free();
-    let mut agent = site.agent("gpu0").await;
-    agent.more = format!("listen = \"{at}\"");
-    agent.configure(&site);
+    let agent = listening(&mut site, at, "").await;
     agent.behave("slow 2");
     let mut running = agent.start(None);
     until_status(&site, &agent, 1).await;
@@ -125,8 +131,7 @@ async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
         .route("/hook", post(async move |body: String| hear.lock().unwrap().push(serde_json::from_str(&body).unwrap())));
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     let at = free();
-    let mut agent = site.agent("gpu0").await;
-    agent.more = format!("listen = \"{at}\"\nwebhook = \"http://{webhook}/hook\"");
+    let mut agent = listening(&mut site, at, &format!("webhook = \"http://{webhook}/hook\"")).await;
     // With golden tasks, they would tell whose fault it was.
     std::fs::remove_dir_all(agent.home.join("golden")).unwrap();
     agent.node_more = "retest_after = 3600".into();
@@ -407,11 +412,9 @@ async fn a_damaged_journal_is_named_and_set_aside_and_what_is_open_comes_from_th
 #[tokio::test]
 async fn who_cannot_listen_says_so_before_anything_is_paid() {
     let mut site = Site::new(&[]).await;
-    let mut agent = site.agent("gpu0").await;
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap();
-    agent.more = format!("listen = \"{at}\"");
-    agent.configure(&site);
+    let agent = listening(&mut site, at, "").await;
     let doctor = agent.command(&["doctor"]).output().unwrap();
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(!doctor.status.success() && said.contains(&format!("WRONG  listen: cannot serve metrics at {at}")), "{said}");
@@ -515,9 +518,7 @@ async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
         return;
     }
     let at = free();
-    let mut agent = site.agent("gpu0").await;
-    agent.more = format!("listen = \"{at}\"");
-    agent.configure(&site);
+    let agent = listening(&mut site, at, "").await;
     let _running = agent.start(None);
     until_status(&site, &agent, 1).await;
     let chain = site.world.node.unwrap().chain().clone();
@@ -760,9 +761,7 @@ async fn it_is_not_ready_when_the_programs_have_expired() {
         return;
     }
     let at = free();
-    let mut agent = site.agent("gpu0").await;
-    agent.more = format!("listen = \"{at}\"");
-    agent.configure(&site);
+    let agent = listening(&mut site, at, "").await;
     let _running = agent.start(None);
     let ready = || metric(at, "muster_agent_ready{node=\"gpu0\"}");
     site.until("it is ready", async || (ready() == Some(1.0)).then_some(())).await;
