@@ -24,12 +24,8 @@ const UPKEEP = ["profile", "workerOf", "pendingOwner", "pendingTreasury", "propo
 const isUsed = ({ name, stateMutability }) =>
   CALLS.includes(name) || (stateMutability === "view" && !UPKEEP.includes(name) && !name.startsWith("facet"));
 const functions = items.filter((item) => item.type === "function" && isUsed(item));
-// Which calls give an error is read off the contracts' sources by `script/abi`.
-const givers = new Map(
-  [...readFileSync(new URL("../../docs/generated/refusals.md", import.meta.url), "utf8").matchAll(/^\| `(\w+)\(.*\| ([^|]*) \|$/gm)].map(
-    ([, name, by]) => [name, by],
-  ),
-);
+// Of each error when it is raised and by which calls, as `script/abi` reads it off the interface and the contracts' sources.
+const refusals = new Map(JSON.parse(read("refusals.json")).map((refusal) => [refusal.name, refusal]));
 // How groups of redundancy 3 were chosen and what they did for ratings is for explorers, too.
 const UNTOLD = ["GroupChosen", "NodeRated", "WorkerNamed", "WorkAccepted"];
 const WHOSE = ["id", "node", "creator"];
@@ -38,9 +34,8 @@ const WHOSE = ["id", "node", "creator"];
 const UNMET = ["BadBatch", "BadImages", "NotWhatWasCommitted", "CommitFirst", "MalformedCalldata", "ValueNotAccepted"];
 const isMet = ({ name }) => {
   if (UNMET.includes(name)) return false;
-  const by = givers.get(name);
-  if (!by) throw new Error(`docs/generated/refusals.md does not say what gives ${name}`);
-  return /any call|every function/.test(by) || functions.some((item) => by.includes(`\`${item.name}\``));
+  const { by } = refusals.get(name);
+  return !by || functions.some((item) => by.includes(item.name));
 };
 const used = [
   ...functions,
@@ -53,21 +48,7 @@ const used = [
   ),
 ];
 // What the interface says of each refusal.
-const source = read("IMuster.sol");
-const sentences = Object.fromEntries(
-  [...source.matchAll(/((?:[ \t]*\/\/\/.*\n)+)[ \t]*error (\w+)\(/g)].map(([, comment, name]) => {
-    const text = comment.replace(/^[ \t]*\/\/\/ ?/gm, "").replace(/\s+/g, " ");
-    return [
-      name,
-      text
-        .replace("@notice ", "")
-        .replace(/\{(\w+)\}/g, "$1")
-        .trim(),
-    ];
-  }),
-);
-const missing = used.filter((item) => item.type === "error" && !sentences[item.name]).map((item) => item.name);
-if (missing.length) throw new Error(`abi/IMuster.sol does not say what these errors mean: ${missing}`);
+const sentences = Object.fromEntries([...refusals.values()].map(({ name, notice }) => [name, notice.replace(/\{(\w+)\}/g, "$1")]));
 // A name's type is written where it is not what it was before, and of an event an exclamation mark stands for the comma after what is indexed.
 const known = new Map();
 const typeOf = ({ type, internalType, components }) =>

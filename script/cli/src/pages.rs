@@ -1,4 +1,4 @@
-//! Pages of the documentation that are written from the sources: what they share.
+//! Pages of the documentation that are written from the sources.
 
 use std::{fs, path::Path};
 
@@ -6,32 +6,15 @@ use anyhow::{ensure, Context, Result};
 
 use crate::{parameters, refusals, storage};
 
-/// Lines of Solidity with the text of the `///` comment right above each, in order. Comments are joined to one line.
-pub(crate) fn documented(solidity: &str) -> Vec<(String, &str)> {
-    let mut comment = Vec::new();
-    let mut lines = Vec::new();
-    for line in solidity.lines().map(str::trim) {
-        match line.strip_prefix("///") {
-            Some(text) => comment.push(text.trim()),
-            None => lines.push((std::mem::take(&mut comment).join(" "), line)),
-        }
-    }
-    lines
-}
-
-/// A row of a Markdown table.
-pub(crate) fn row(cells: &[&str]) -> String {
-    format!("| {} |\n", cells.join(" | "))
-}
-
-/// Writes `docs/generated/refusals.md`, `docs/generated/storage.md`, the table of `docs/parameters.md`, and the lists of parameters under
-/// `abi/`, or with `check` only compares.
+/// Writes `docs/generated/refusals.md`, `docs/generated/storage.md`, the table of `docs/parameters.md`, and the lists of errors and parameters
+/// under `abi/`, or with `check` only compares.
 ///
 /// # Errors
 /// When a source cannot be read or lacks a comment, and with `check` when a file differs.
 pub fn run(root: &Path, check: bool) -> Result<()> {
     let pages = [
         ("docs/generated/refusals.md", refusals::page(root)?),
+        ("abi/refusals.json", refusals::json(root)?),
         ("docs/generated/storage.md", storage::page(root)?),
         ("docs/parameters.md", parameters::page(root)?),
         ("abi/parameters.json", parameters::json()),

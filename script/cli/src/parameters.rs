@@ -10,7 +10,7 @@ use muster_protocol::{
     parameters::{Amount, Parameter, PARAMETERS},
 };
 
-use crate::pages::row;
+use crate::markdown::row;
 
 /// Between these the page is written from the table; around them by hand.
 const BEGIN: &str = "<!-- Written by script/abi from contracts/protocol/src/admin/parameters.rs. -->\n";

@@ -1,4 +1,4 @@
-//! `docs/generated/refusals.md`: every typed error of the interface, when it is raised, and which public functions can raise it.
+//! `docs/generated/refusals.md` and `abi/refusals.json`: every typed error of the interface, when it is raised, and which public functions can raise it.
 //!
 //! The functions are read off the contracts' sources: from a function's row in the tables of `programs.rs` on, through every
 //! function called that returns a `Result`, to the `ensure!` and `refusal!` at the end. Calls are resolved by name, so a
@@ -11,8 +11,12 @@ use std::{
     path::Path,
 };
 
-use alloy::{hex, json_abi::JsonAbi};
+use alloy::{
+    hex,
+    json_abi::{Error, JsonAbi},
+};
 use anyhow::{Context, Result};
+use serde_json::json;
 use syn::{
     braced, parenthesized,
     parse::{ParseStream, Parser},
@@ -21,7 +25,7 @@ use syn::{
     Attribute, Block, Expr, FnArg, Ident, ImplItem, Item, ReturnType, Token, Type,
 };
 
-use crate::pages::{documented, row};
+use crate::markdown::{documented, row};
 
 /// What the router itself, or the platform, gives on any call.
 const ANY: [&str; 3] = ["NoCode", "ProgramFailed", "UnknownFunction"];
@@ -258,37 +262,68 @@ impl<'ast> Visit<'ast> for Walk<'_> {
     }
 }
 
+/// An error of the interface.
+struct Refusal {
+    error: Error,
+    /// When it is raised, as the interface has it.
+    notice: String,
+    /// The functions that can raise it; none for what any call can meet.
+    by: Option<BTreeSet<String>>,
+}
+
+/// Every error of the interface.
+fn refusals(root: &Path) -> Result<Vec<Refusal>> {
+    let mut raised = raised(root)?;
+    let mut notices = notices(&fs::read_to_string(root.join("abi/IMuster.sol"))?);
+    let all = interface().errors.into_values().flatten();
+    all.map(|error| {
+        let notice =
+            notices.remove(&error.name).with_context(|| format!("error {} has no @notice in abi/IMuster.sol", error.name))?;
+        let raised = raised.remove(&error.name);
+        let by = if ANY.contains(&error.name.as_str()) {
+            None
+        } else {
+            Some(raised.with_context(|| format!("nothing raises {}: delete it from abi/IMuster.sol", error.name))?)
+        };
+        Ok(Refusal { error, notice, by })
+    })
+    .collect()
+}
+
+/// `abi/refusals.json`: of each error when it is raised, and by which functions; `null` for any call.
+///
+/// # Errors
+/// As [`page`].
+pub fn json(root: &Path) -> Result<String> {
+    let line = |Refusal { error, notice, by }| {
+        let [name, notice, by] = [json!(error.name), json!(notice), json!(by)];
+        format!("  {{\"name\":{name},\"notice\":{notice},\"by\":{by}}}")
+    };
+    let lines: Vec<String> = refusals(root)?.into_iter().map(line).collect();
+    Ok(format!("[\n{}\n]\n", lines.join(",\n")))
+}
+
 /// What the page says.
 ///
 /// # Errors
-/// When a source cannot be read, or an error has no `@notice`.
+/// When a source cannot be read, or an error has no `@notice` or is raised by nothing.
 pub fn page(root: &Path) -> Result<String> {
-    let raised = raised(root)?;
-    let notices = notices(&fs::read_to_string(root.join("abi/IMuster.sol"))?);
     let mut page = String::from(HEAD);
-    let interface = interface();
-    for error in interface.errors() {
-        let notice =
-            notices.get(&error.name).with_context(|| format!("error {} has no @notice in abi/IMuster.sol", error.name))?;
+    let all: BTreeSet<String> = interface().functions().map(|function| function.name.clone()).collect();
+    for Refusal { error, notice, by } in refusals(root)? {
         let values: Vec<String> = error.inputs.iter().map(|input| format!("{} {}", input.selector_type(), input.name)).collect();
-        let by = match raised.get(&error.name) {
-            _ if ANY.contains(&error.name.as_str()) => "any call".to_string(),
-            Some(functions) => {
-                let all: BTreeSet<String> = interface.functions().map(|function| function.name.clone()).collect();
-                let list = |names: &mut dyn Iterator<Item = &String>| {
-                    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-                };
-                let others = list(&mut all.difference(functions));
-                match functions.len() {
-                    n if n == all.len() => "every function".to_string(),
-                    n if n * 2 > all.len() => format!("every function but {others}"),
-                    _ => list(&mut functions.iter()),
-                }
-            }
-            None => anyhow::bail!("nothing raises {}: delete it from abi/IMuster.sol", error.name),
+        let list =
+            |names: &mut dyn Iterator<Item = &String>| names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let by = match by {
+            None => "any call".to_string(),
+            Some(functions) => match functions.len() {
+                n if n == all.len() => "every function".to_string(),
+                n if n * 2 > all.len() => format!("every function but {}", list(&mut all.difference(&functions))),
+                _ => list(&mut functions.iter()),
+            },
         };
         let selector = hex::encode_prefixed(error.selector());
-        page += &row(&[&format!("`{}({})`", error.name, values.join(", ")), &format!("`{selector}`"), notice, &by]);
+        page += &row(&[&format!("`{}({})`", error.name, values.join(", ")), &format!("`{selector}`"), &notice, &by]);
     }
     Ok(page)
 }

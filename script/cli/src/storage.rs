@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::pages::{documented, row};
+use crate::markdown::{documented, row};
 use muster_protocol::parameters::PARAMETERS;
 
 /// `abi/MusterStorage.json`, as solc writes it.
