@@ -23,6 +23,7 @@ pub mod attacks;
 pub mod capacity;
 pub mod chart;
 pub mod gpu;
+pub mod grouping;
 pub mod jobs;
 pub mod network;
 pub mod numbers;

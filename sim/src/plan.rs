@@ -7,10 +7,10 @@ use muster_core::adaptive::gain;
 use muster_core::reputation::{Exact, Formed, Likelihood, Rule};
 use muster_core::wad::WAD;
 
-use crate::random::Random;
-use crate::rounds::{
+use crate::grouping::{
     expected_tally, form_all, likelihood_of, rule, sort, sorts, Algorithm, ByBound, ByExact, Measure, Run, Worker, SCALE,
 };
+use crate::random::Random;
 
 /// The target in hundredths, a wad, whose groups have the largest expected gain. The lowest of equals.
 pub fn best_target(alpha: u64, run: &Run, workers: &[Worker], random: &mut Random) -> u64 {
@@ -56,7 +56,7 @@ fn gain_of(expected: u64, groups: usize, capacity: usize, alpha: u64) -> u64 {
 /// Exchanges tried between the groups of a round.
 const EXCHANGES: u32 = 500;
 
-/// [`crate::rounds::Algorithm::Planned`]: Tight-fit and [`Partition`] draw up groups, the better plan is taken and improved.
+/// [`crate::grouping::Algorithm::Planned`]: Tight-fit and [`Partition`] draw up groups, the better plan is taken and improved.
 #[derive(Default)]
 pub struct Planner {
     partition: Partition,

@@ -10,7 +10,6 @@ use anyhow::Result;
 use muster_client::{Account, Advice, Done, Error, Event, Head, IMuster, Opening, Reason, Refusal, Secrets};
 
 use crate::chain::{self, Committed};
-use crate::drive::What;
 use crate::journal::{Job, Stage};
 use crate::metrics::OfNode;
 use crate::shared::Shared;
@@ -57,6 +56,26 @@ pub struct Given {
 pub enum Called {
     Done(Box<Done>),
     Refused(Refusal),
+}
+
+/// Something to do, and what shows that it is the same still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Draw the tasks that wait, of which this is the first.
+    Draw(u64),
+    /// Draw the validators of the sampled tasks that wait, of which this is the first.
+    Form(u64),
+    /// Bring the node back, or offer it what is queued.
+    Poke(u32),
+    /// End the node's own task, whose time is over: before somebody does, nobody gives it another.
+    Expire(u32, u64),
+    /// Have a group judged.
+    Settle(u64, u32),
+    /// End the rest of a node that is to be paused then. Any call does it, and on a quiet chain there is no other.
+    Pause(u32),
+    /// Make a block after this one: what decides something is the hash of a block that has not come, on a chain where nobody
+    /// makes one.
+    Block(u64),
 }
 
 impl Answers {

@@ -6,32 +6,8 @@ use std::os::unix::fs::{chown, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
 
-use crate::config;
-
-/// A container that an executor runs in.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Container {
-    /// `docker` or `podman`, or where that is.
-    #[serde(default = "podman")]
-    pub runtime: String,
-    /// The image, which has the executor's command.
-    pub image: String,
-    /// The most memory, as `--memory` has it: `64g`.
-    pub memory: Option<String>,
-    /// Folders of this machine that it may read, where they are here; `HF_HOME` of the environment is one by itself.
-    #[serde(default)]
-    pub read: Vec<PathBuf>,
-    /// Whether it reaches a network.
-    #[serde(default)]
-    pub network: bool,
-}
-
-fn podman() -> String {
-    "podman".into()
-}
+use crate::config::{self, Container};
 
 /// How an executor is started, and ended.
 pub struct Start {

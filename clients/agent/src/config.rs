@@ -11,7 +11,6 @@ use anyhow::{bail, ensure, Context, Result};
 use muster_client::{abi, key, parse_amount, Bounds, Place, Wallet};
 use serde::{Deserialize, Deserializer};
 
-use crate::apart;
 use crate::hub::Hub;
 use crate::terms::Terms;
 
@@ -175,12 +174,35 @@ pub struct Executor {
     /// The user that it runs as, whose group has the same name: another than the agent's, whose keys it could read else.
     pub user: Option<String>,
     /// The container that it runs in, instead.
-    pub container: Option<apart::Container>,
+    pub container: Option<Container>,
     /// Where one that is kept apart finds inputs and leaves results; a folder of this agent's in the one for temporary files, if left out.
     pub exchange: Option<PathBuf>,
     /// Environment variables for it, beside PATH, HOME and the like.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+}
+
+/// A container that an executor runs in.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Container {
+    /// `docker` or `podman`, or where that is.
+    #[serde(default = "podman")]
+    pub runtime: String,
+    /// The image, which has the executor's command.
+    pub image: String,
+    /// The most memory, as `--memory` has it: `64g`.
+    pub memory: Option<String>,
+    /// Folders of this machine that it may read, where they are here; `HF_HOME` of the environment is one by itself.
+    #[serde(default)]
+    pub read: Vec<PathBuf>,
+    /// Whether it reaches a network.
+    #[serde(default)]
+    pub network: bool,
+}
+
+fn podman() -> String {
+    "podman".into()
 }
 
 fn week() -> f64 {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::config::{self, Config};
 use crate::executor::Executor;
-use crate::{apart, disk, golden, gpu, journal, metrics, shared, work};
+use crate::{apart, disk, golden, gpu, journal, probes, shared, work};
 
 /// What was found, line by line.
 #[derive(Default)]
@@ -87,7 +87,7 @@ pub async fn run(path: &Path) -> Result<()> {
         Err(error) => found.bad(&format!("disk: {error:#}"), "check `home` and the stores that are directories"),
     }
     if let Some(at) = config.listen {
-        match (metrics::listen(at).await, Lock::take(&config.home)) {
+        match (probes::listen(at).await, Lock::take(&config.home)) {
             (Ok(_), _) => good(&format!("listen: {at}")),
             // It is the agent itself that listens there.
             (Err(_), Err(Error::InUse { .. })) => note(&format!("listen: {at} is in use, and an agent runs with this home")),

@@ -10,7 +10,7 @@ use anyhow::Result;
 use muster_client::{Error, Head, IMuster, Muster, DISPATCH};
 use rand::Rng;
 
-use crate::answers::Answers;
+use crate::answers::{Answers, What};
 use crate::say;
 
 /// As in `IMuster.NodeView.status`.
@@ -19,26 +19,6 @@ const BUSY: u8 = 2;
 const PENDING_PAUSE: u8 = 3;
 /// As in `IMuster.NodeView.parked`: the draw that such a node waits for is often made by nobody else.
 pub const RESERVED: u8 = 3;
-
-/// Something to do, and what shows that it is the same still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// Draw the tasks that wait, of which this is the first.
-    Draw(u64),
-    /// Draw the validators of the sampled tasks that wait, of which this is the first.
-    Form(u64),
-    /// Bring the node back, or offer it what is queued.
-    Poke(u32),
-    /// End the node's own task, whose time is over: before somebody does, nobody gives it another.
-    Expire(u32, u64),
-    /// Have a group judged.
-    Settle(u64, u32),
-    /// End the rest of a node that is to be paused then. Any call does it, and on a quiet chain there is no other.
-    Pause(u32),
-    /// Make a block after this one: what decides something is the hash of a block that has not come, on a chain where nobody
-    /// makes one.
-    Block(u64),
-}
 
 /// What is to be done, and when.
 #[derive(Default)]

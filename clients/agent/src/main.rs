@@ -12,13 +12,16 @@ mod drive;
 mod executor;
 mod golden;
 mod gpu;
+mod heed;
 mod hub;
 mod init;
 mod journal;
+mod log;
 mod metrics;
 mod models;
 mod node;
 mod pauses;
+mod probes;
 mod reader;
 mod setup;
 mod shared;
@@ -120,7 +123,7 @@ async fn run(path: &std::path::Path) -> Result<()> {
     let _lock = lock(&config)?;
     // Before anything is paid.
     let listener = match config.listen {
-        Some(at) => Some(metrics::listen(at).await?),
+        Some(at) => Some(probes::listen(at).await?),
         None => None,
     };
     let (drain, draining) = watch::channel(false);
@@ -130,7 +133,7 @@ async fn run(path: &std::path::Path) -> Result<()> {
     if let Some(listener) = listener {
         let shared = shared.clone();
         serving.spawn(async move {
-            if let Err(error) = metrics::serve(shared, listener).await {
+            if let Err(error) = probes::serve(shared, listener).await {
                 tracing::error!("{error:#}");
                 std::process::exit(1);
             }

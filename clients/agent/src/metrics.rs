@@ -1,18 +1,8 @@
-//! How the agent is doing: for Prometheus, and for who restarts what hangs.
+//! What is measured of the agent and its nodes.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use axum::extract::State;
-use axum::http::{header, StatusCode};
-use axum::routing::get;
-use axum::Router;
 use muster_client::observe::{self, now, Described};
-use tokio::net::TcpListener;
-
-use crate::shared::Shared;
 
 /// Every metric: its name without `muster_agent_`, whether it is a counter, and what it is.
 const ALL: [Described; 28] = [
@@ -51,7 +41,7 @@ const ALL: [Described; 28] = [
 ];
 
 /// What is measured.
-pub struct Metrics(observe::Metrics);
+pub struct Metrics(pub observe::Metrics);
 
 /// One node's.
 pub struct OfNode<'a>(pub &'a Metrics, pub &'a str);
@@ -86,7 +76,7 @@ impl OfNode<'_> {
         self.set(name, known.map_or(value, |known| known.min(value)));
     }
 
-    fn get(&self, name: &str) -> Option<f64> {
+    pub fn get(&self, name: &str) -> Option<f64> {
         self.0 .0.get(name, &[("node", self.1)])
     }
 
@@ -111,55 +101,6 @@ impl OfNode<'_> {
         let looked = self.get("looked_timestamp_seconds")? as u64;
         Some(Duration::from_secs(now().saturating_sub(looked)))
     }
-}
-
-/// Takes the address at which to serve, or says why not.
-pub async fn listen(at: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(at).await.with_context(|| format!("cannot serve metrics at {at} (`listen`)"))
-}
-
-/// Serves `/metrics`, `/health` (every node has looked at the chain not long ago) and `/ready` (every node can take tasks).
-pub async fn serve(shared: Arc<Shared>, listener: TcpListener) -> Result<()> {
-    let app = Router::new()
-        .route("/metrics", get(metrics))
-        .route("/health", get(health))
-        .route("/ready", get(ready))
-        .with_state(shared);
-    Ok(axum::serve(listener, app).await?)
-}
-
-async fn metrics(State(shared): State<Arc<Shared>>) -> ([(header::HeaderName, &'static str); 1], String) {
-    let Metrics(metrics) = &shared.metrics;
-    let (chain, contract) = (shared.chain_id.to_string(), shared.config.muster.to_string());
-    metrics.set("info", &[("chain", &chain), ("contract", &contract), ("version", env!("CARGO_PKG_VERSION"))], 1.0);
-    for endpoint in shared.chain.muster.endpoints().standing() {
-        metrics.set("endpoint_up", &[("endpoint", &endpoint.node)], f64::from(u8::from(endpoint.fault.is_none())));
-    }
-    ([(header::CONTENT_TYPE, observe::CONTENT_TYPE)], metrics.text())
-}
-
-/// Says of each node what is wrong with it.
-fn say_of_all(shared: &Shared, wrong: impl Fn(&str) -> Option<String>) -> (StatusCode, String) {
-    let all: Vec<String> =
-        shared.config.nodes.iter().filter_map(|node| wrong(&node.name).map(|what| format!("{}: {what}", node.name))).collect();
-    if all.is_empty() {
-        (StatusCode::OK, "ok\n".into())
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, all.join("\n") + "\n")
-    }
-}
-
-async fn health(State(shared): State<Arc<Shared>>) -> (StatusCode, String) {
-    // Transactions are waited for, and golden tasks at the start.
-    let most = 300 + 5 * shared.config.look_every;
-    say_of_all(&shared, |node| {
-        let ago = OfNode(&shared.metrics, node).last_looked().map_or(u64::MAX, |ago| ago.as_secs());
-        (ago > most).then(|| format!("has not looked at the chain for {ago} s"))
-    })
-}
-
-async fn ready(State(shared): State<Arc<Shared>>) -> (StatusCode, String) {
-    say_of_all(&shared, |node| (OfNode(&shared.metrics, node).get("ready") != Some(1.0)).then(|| "cannot take tasks".into()))
 }
 
 #[cfg(test)]

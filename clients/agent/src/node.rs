@@ -12,17 +12,17 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::answers::{passes, Answers, Called, Given};
+use crate::answers::{passes, Answers, Called, Given, What};
 use crate::clock::Clock;
-use crate::drive::{self, Drive, What};
+use crate::drive::{self, Drive};
 use crate::executor::Fault;
 use crate::gpu::Gpu;
+use crate::heed::Heed;
 use crate::journal::{Job, Stage};
 use crate::metrics::OfNode;
 use crate::pauses::{Watchdog, DISK, DRAIN, FAILURES, GPU, JUDGED, SELF_TEST};
 use crate::setup::{self, Examined, Ready};
 use crate::shared::Shared;
-use crate::terms::Heed;
 use crate::work::{self, Failure, Work, Worked};
 use crate::{die, models, say};
 

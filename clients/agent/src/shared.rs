@@ -16,12 +16,6 @@ use crate::executor::{Card, Executor};
 use crate::journal::Journal;
 use crate::metrics::Metrics;
 
-/// Says what goes on, in the log.
-#[macro_export]
-macro_rules! say {
-    ($($part:tt)*) => { tracing::info!($($part)*) };
-}
-
 /// The same alert is not posted again so soon.
 const REPEAT: Duration = Duration::from_mins(10);
 

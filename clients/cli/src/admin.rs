@@ -1,7 +1,6 @@
 //! What the owner of a network does, and what anybody may put into effect once its time has come.
 
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 use alloy::primitives::{Address, Bytes, FixedBytes, U256};
 use alloy::sol_types::SolCall;
@@ -10,6 +9,7 @@ use clap::{Args, Subcommand};
 use muster_client::{safe, IMuster};
 use serde_json::{json, Value};
 
+use crate::parameters::PARAMETERS;
 use crate::proposals::Proposals;
 use crate::session::{functions_named, Report, Session};
 
@@ -132,10 +132,6 @@ fn selector(text: &str) -> Result<FixedBytes<4>> {
         _ => anyhow::bail!("the interface has several functions {text}: give the signature"),
     }
 }
-
-/// abi/parameters.json.
-pub static PARAMETERS: LazyLock<Vec<Value>> =
-    LazyLock::new(|| serde_json::from_str(include_str!("parameters.json")).expect("abi/parameters.json is JSON"));
 
 fn find(text: &str) -> Result<(u8, bool)> {
     let number = text.parse::<u64>().ok();

@@ -1,6 +1,7 @@
 //! `muster`: a Muster from the command line. `docs/operators.md` begins with it.
 
 mod admin;
+mod commands;
 mod earnings;
 mod exporter;
 mod history;
@@ -8,6 +9,7 @@ mod keepalive;
 mod keeper;
 mod node;
 mod options;
+mod parameters;
 mod proposals;
 mod session;
 mod spent;
@@ -25,20 +27,10 @@ use clap::{CommandFactory, Parser};
 use muster_client::{key, observe, show_amount, Error, IMuster};
 use serde_json::json;
 
-use options::{Account, Cli, Command, Node, Options};
+use commands::{Account, Cli, Command, Node};
+use options::Options;
 use session::{endpoints, password, print, wallet, Payments, Report, Session, KEY};
-
-/// A task ended without a result: the reason.
-#[derive(Debug)]
-pub struct Ended(pub String);
-
-impl std::fmt::Display for Ended {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Ended {}
+use task::Ended;
 
 #[tokio::main]
 async fn main() -> ExitCode {

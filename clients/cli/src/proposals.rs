@@ -8,8 +8,8 @@ use anyhow::Result;
 use muster_client::{Event, IMuster};
 use serde_json::{json, Value};
 
-use crate::admin::PARAMETERS;
 use crate::history;
+use crate::parameters::PARAMETERS;
 use crate::session::{function_name, Session};
 
 /// A change that is under way.

@@ -17,7 +17,18 @@ use crate::node;
 use crate::options::amount;
 use crate::session::{event_json, Payments, Report, Session};
 use crate::stores::At;
-use crate::Ended;
+
+/// A task ended without a result: the reason.
+#[derive(Debug)]
+pub struct Ended(pub String);
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Ended {}
 
 #[derive(Subcommand)]
 pub enum Command {

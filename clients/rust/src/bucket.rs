@@ -11,7 +11,7 @@ use object_store::{ClientOptions, Error as Failure, ObjectStore, ObjectStoreExt,
 use reqwest::Client;
 use url::Url;
 
-use crate::store::{Pieces, Trouble};
+use crate::trouble::{Pieces, Trouble};
 use crate::Error;
 
 pub(crate) struct Bucket {

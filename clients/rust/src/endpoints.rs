@@ -20,9 +20,9 @@ use url::Url;
 
 use crate::error::Complaint;
 use crate::http::{self, redacted, Fault, Poster};
-use crate::muster::refusal_in;
-use crate::pulse::{self, Pulse};
-use crate::{Error, Request};
+use crate::pulse::{self, Head, Pulse};
+use crate::request::Request;
+use crate::Error;
 
 /// How nodes are asked and judged.
 #[derive(Clone, Debug)]
@@ -91,31 +91,6 @@ impl Node {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What is read of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Head {
-    #[serde(deserialize_with = "small")]
-    /// Its number.
-    pub number: u64,
-    /// Its hash.
-    pub hash: B256,
-    #[serde(deserialize_with = "small")]
-    /// Seconds since 1970.
-    pub timestamp: u64,
-    /// What gas costs at least, in wei.
-    #[serde(default, deserialize_with = "maybe_small")]
-    pub base_fee_per_gas: Option<u64>,
-}
-
-fn small<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    U64::deserialize(from).map(|number| number.to())
-}
-
-fn maybe_small<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    Option::<U64>::deserialize(from).map(|number| number.map(|number| number.to()))
 }
 
 struct Inner {
@@ -513,7 +488,7 @@ impl Endpoints {
             _ => return self.call_in("latest", Address::ZERO, request).await,
         };
         agreed().extend(function.map(|function| (function, Instant::now())));
-        answer.map_err(|complaint| refusal_in(Error::Node(complaint)))
+        answer.map_err(|complaint| Error::Node(complaint).refusal_in())
     }
 
     async fn returned(&self, node: usize, block: &str, request: &Request) -> Option<Returned> {
@@ -548,7 +523,7 @@ impl Endpoints {
 
     /// The same on the state that a block has left.
     pub(crate) async fn call_in(&self, block: &str, from: Address, request: &Request) -> Result<Bytes, Error> {
-        self.ask("eth_call", json!([request.fields(from), block])).await.map_err(refusal_in)
+        self.ask("eth_call", json!([request.fields(from), block])).await.map_err(Error::refusal_in)
     }
 
     /// The gas that a transaction of an account would take in the next block, at the time of now, that of its data on L1 included: on a
@@ -557,7 +532,7 @@ impl Endpoints {
     /// # Errors
     /// As [`Endpoints::call`].
     pub async fn gas(&self, from: Address, request: &Request) -> Result<u64, Error> {
-        let gas: U64 = self.ask("eth_estimateGas", json!([request.fields(from), "pending"])).await.map_err(refusal_in)?;
+        let gas: U64 = self.ask("eth_estimateGas", json!([request.fields(from), "pending"])).await.map_err(Error::refusal_in)?;
         Ok(gas.to())
     }
 

@@ -141,6 +141,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// A node's complaint about a call that was undone, as the refusal that it is.
+    pub(crate) fn refusal_in(self) -> Self {
+        match self {
+            Self::Node(complaint) => match complaint.undone() {
+                Some(data) => Self::Refused(Box::new(Refusal::decode(&data))),
+                None => Self::Node(complaint),
+            },
+            other => other,
+        }
+    }
+
     /// The refusal, if it is one.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {

@@ -10,9 +10,10 @@ use serde_json::json;
 
 use crate::abi::{self, Event};
 use crate::cursor::{Cursor, Mark};
-use crate::endpoints::{Endpoints, Head};
+use crate::endpoints::Endpoints;
 use crate::file::{self, Lock};
 use crate::http::Fault;
+use crate::pulse::Head;
 use crate::pulse::Pulse;
 use crate::{Complaint, Error};
 

@@ -9,7 +9,8 @@ use futures_util::{stream, StreamExt, TryStreamExt};
 
 use crate::abi::{self, Advice, Event, IMuster, Reason, Refusal};
 use crate::endpoints::Endpoints;
-use crate::sender::{Request, Sender};
+use crate::request::Request;
+use crate::sender::Sender;
 use crate::Error;
 
 /// A deployed Muster, to ask.
@@ -141,17 +142,6 @@ impl Muster {
     /// The events of a receipt.
     pub fn events(&self, receipt: &TransactionReceipt) -> Vec<Event> {
         receipt.logs().iter().filter(|log| log.address() == self.address).filter_map(|log| abi::event(&log.inner)).collect()
-    }
-}
-
-/// A complaint of a node about a call that was undone, as the refusal that it is.
-pub(crate) fn refusal_in(error: Error) -> Error {
-    match error {
-        Error::Node(complaint) => match complaint.undone() {
-            Some(data) => Error::Refused(Box::new(Refusal::decode(&data))),
-            None => Error::Node(complaint),
-        },
-        other => other,
     }
 }
 

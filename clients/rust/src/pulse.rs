@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use alloy::primitives::Address;
+use alloy::primitives::{Address, B256, U64};
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
@@ -18,7 +18,6 @@ use tokio_tungstenite::{connect_async_tls_with_config, Connector};
 use url::Url;
 
 use crate::abi::{self, Event};
-use crate::endpoints::Head;
 use crate::{http, Error};
 
 /// After so long without a word the other side is asked for one, and given as long again.
@@ -58,6 +57,31 @@ impl Pace {
             self.since = Some((number, at));
         }
     }
+}
+
+/// What is read of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Head {
+    #[serde(deserialize_with = "small")]
+    /// Its number.
+    pub number: u64,
+    /// Its hash.
+    pub hash: B256,
+    #[serde(deserialize_with = "small")]
+    /// Seconds since 1970.
+    pub timestamp: u64,
+    /// What gas costs at least, in wei.
+    #[serde(default, deserialize_with = "maybe_small")]
+    pub base_fee_per_gas: Option<u64>,
+}
+
+fn small<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    U64::deserialize(from).map(|number| number.to())
+}
+
+fn maybe_small<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Option::<U64>::deserialize(from).map(|number| number.map(|number| number.to()))
 }
 
 /// What is known of how the chain goes on. Connections are kept up until the last copy is dropped.

@@ -95,7 +95,7 @@ impl NoResult {
     pub fn passes(&self) -> bool {
         match self {
             Self::Lost { attempts, .. } => {
-                attempts.iter().any(|attempt| matches!(attempt.trouble, crate::store::Trouble::Unreachable(_)))
+                attempts.iter().any(|attempt| matches!(attempt.trouble, crate::Trouble::Unreachable(_)))
             }
             Self::Chain(error) => error.passes(),
         }

@@ -11,14 +11,16 @@ use std::time::{Duration, Instant};
 
 use alloy::consensus::TxEip1559;
 use alloy::eips::eip2718::Encodable2718;
-use alloy::primitives::{Address, Bytes, TxKind, B256, U256};
+use alloy::primitives::{Address, Bytes, B256};
 use alloy::rpc::types::TransactionReceipt;
-use serde_json::{json, Value};
+use serde_json::json;
 use tokio::sync::Mutex;
 
 use crate::abi::Refusal;
-use crate::endpoints::{Endpoints, Head};
+use crate::endpoints::Endpoints;
 use crate::journal::{Entry, Fate, Journal, Signed};
+use crate::pulse::Head;
+use crate::request::Request;
 use crate::wallet::Wallet;
 use crate::Error;
 
@@ -60,29 +62,6 @@ impl Default for Sending {
             open: 64,
             keep: 256,
         }
-    }
-}
-
-/// What is to be sent.
-#[derive(Clone, Debug, Default)]
-pub struct Request {
-    /// To whom; by default it creates a contract, whose code `input` is to return.
-    pub to: TxKind,
-    /// With how many wei.
-    pub value: U256,
-    /// With what calldata.
-    pub input: Bytes,
-    /// With how much gas at most; none to estimate it, which also tells whether it would be refused.
-    pub gas: Option<u64>,
-    /// A name for what it does. A request whose name is in the journal, open or remembered, is not signed again unless
-    /// nothing has come of it: what was begun before a crash is not begun twice.
-    pub name: Option<String>,
-}
-
-impl Request {
-    /// As nodes are asked about it.
-    pub(crate) fn fields(&self, from: Address) -> Value {
-        json!({ "from": from, "to": self.to, "value": self.value, "data": self.input })
     }
 }
 

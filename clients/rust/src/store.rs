@@ -17,7 +17,7 @@ use alloy::primitives::bytes::Bytes;
 use alloy::primitives::B256;
 use cid::multihash::Multihash;
 use cid::Cid;
-use futures_util::stream::{self, FuturesUnordered, Stream, StreamExt};
+use futures_util::stream::{self, FuturesUnordered, StreamExt};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, CONTENT_TYPE};
 use reqwest::{dns, redirect, Client, Method, Response, StatusCode};
 use ring::digest::{Context, SHA256};
@@ -26,6 +26,7 @@ use tokio::time::{timeout, timeout_at, Instant};
 use url::{Host, Url};
 
 use crate::seal::{digest_of, Seal};
+use crate::trouble::{Pieces, Trouble};
 use crate::Error;
 use crate::{file, http};
 
@@ -60,30 +61,6 @@ impl Default for Bounds {
     fn default() -> Self {
         Self { bytes: 1 << 28, timeout: Duration::from_mins(2) }
     }
-}
-
-/// Why a store did not give an object, or did not take one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Trouble {
-    /// The store answers, and has no such object.
-    #[error("missing")]
-    Missing,
-    /// The store does not answer, or not with an object; another time it may.
-    #[error("unreachable: {0}")]
-    Unreachable(String),
-    /// What it has is something else than what was asked for.
-    #[error("corrupt: {0}")]
-    Corrupt(String),
-    /// Longer than what is read or written.
-    #[error("longer than {0} bytes")]
-    TooLong(usize),
-    /// It is only read from, or refuses what is written.
-    #[error("takes nothing: {0}")]
-    ReadOnly(String),
-    /// What it gives cannot be written here.
-    #[error("cannot be written here: {0}")]
-    Unwritten(String),
 }
 
 /// What one of several stores said.
@@ -135,9 +112,6 @@ pub struct Found {
     /// What others said before it did.
     pub attempts: Vec<Attempt>,
 }
-
-/// An object's bytes as they come.
-pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, Trouble>> + Send>>;
 
 /// What a signed URL is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,15 +5,12 @@ import {
   type Account,
   type Address,
   BaseError,
-  type Chain,
-  type Client,
   type EIP1193RequestFn,
   type Hash,
   type Hex,
   type Prettify,
   type ReplacementReturnType,
   type TransactionReceipt,
-  type Transport,
   createClient,
   custom,
   keccak256,
@@ -31,6 +28,7 @@ import {
   writeContract,
 } from "viem/actions";
 import { assertCurrentChain, getAction } from "viem/utils";
+import type { MusterClient, MusterParameters } from "./client.js";
 import { patiently } from "./endpoint.js";
 import {
   AccountRequiredError,
@@ -46,17 +44,6 @@ import {
 import type { UsedCall, UsedView } from "./generated/compact.js";
 import { functionOf, used } from "./interface.js";
 import type { ArgumentsOf, FunctionOf, Named } from "./types.js";
-
-/** Any client of viem; what sends transactions needs an account in it, or given with the call. */
-export type MusterClient = Client<Transport, Chain | undefined, Account | undefined>;
-
-/** Which Muster is meant. */
-export interface MusterParameters {
-  /** The router's address. */
-  address: Address;
-  /** The block in which it was created, from which its events are looked for. If left out it is looked for itself, once. */
-  deployedIn?: bigint | undefined;
-}
 
 /** Who sends a transaction. */
 export interface SenderParameters {

@@ -1,5 +1,6 @@
 /** All actions at once, bound to one Muster: `client.extend(musterActions({ address, deployedIn }))`. */
-import { type MusterClient, type MusterParameters, type ViewName, readMuster } from "./contract.js";
+import type { MusterClient, MusterParameters } from "./client.js";
+import { type ViewName, readMuster } from "./contract.js";
 import { dispatchTasks } from "./dispatch.js";
 import { getEvents } from "./events.js";
 import { functions } from "./interface.js";

@@ -1,5 +1,6 @@
 /** Drawing nodes, which on a quiet network nobody does but who wants his task started. */
-import { DRAWS, type MusterClient, type MusterParameters, type SenderParameters, type Sent, sendMuster } from "./contract.js";
+import type { MusterClient, MusterParameters } from "./client.js";
+import { DRAWS, type SenderParameters, type Sent, sendMuster } from "./contract.js";
 import { getPendingTasks } from "./reads.js";
 
 /** Parameters of {@link dispatchTasks}. */

@@ -5,7 +5,7 @@
 import { BaseError, type Address, type Hex, type RpcLog, numberToHex } from "viem";
 import { getBlockNumber, getCode } from "viem/actions";
 import { getAction } from "viem/utils";
-import type { MusterClient, MusterParameters } from "./contract.js";
+import type { MusterClient, MusterParameters } from "./client.js";
 import { EndpointError, NoMusterError, behind, passing } from "./errors.js";
 
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));

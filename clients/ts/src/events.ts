@@ -1,7 +1,6 @@
 /** Events by whom they concern, asked of the chain by `eth_getLogs` alone: no filter lives on a server. */
 import {
   type Address,
-  type GetContractEventsReturnType,
   type Hex,
   type Log,
   formatLog,
@@ -10,13 +9,10 @@ import {
   parseEventLogs,
   toEventSelector,
 } from "viem";
-import type { MusterClient, MusterParameters } from "./contract.js";
+import type { MusterClient, MusterParameters } from "./client.js";
 import { birthOf, logsOf, newest } from "./endpoint.js";
-import type { musterAbi } from "./generated/abi.js";
 import { events, used } from "./interface.js";
-
-/** An event of the contract as viem decodes it, told apart by `eventName`. */
-export type MusterEvent = GetContractEventsReturnType<typeof musterAbi, undefined, true>[number];
+import type { MusterEvent } from "./types.js";
 
 /** Whose events are meant. */
 export type Concerning =

@@ -1,8 +1,7 @@
 /** Muster for applications, with viem. */
+export type { MusterClient, MusterParameters } from "./client.js";
 export {
   type CallName,
-  type MusterClient,
-  type MusterParameters,
   type SendParameters,
   type SenderParameters,
   type Sent,
@@ -35,7 +34,7 @@ export {
   UserRejectedError,
   WaitTimeoutError,
 } from "./errors.js";
-export { type BlockRange, type Concerning, type GetEventsParameters, type MusterEvent, getEvents } from "./events.js";
+export { type BlockRange, type Concerning, type GetEventsParameters, getEvents } from "./events.js";
 export { type Private, type PutInputParameters, type StoredInput, putInput } from "./inputs.js";
 export { parse, stringify } from "./json.js";
 export {
@@ -91,5 +90,5 @@ export {
   validateTask,
   withdrawCredit,
 } from "./tasks.js";
-export type { ArgumentsOf, Refusal, TaskSpec } from "./types.js";
+export type { ArgumentsOf, MusterEvent, Refusal, TaskSpec } from "./types.js";
 export { type WatchEventsParameters, watchEvents, watchNode, watchTasks } from "./wait.js";

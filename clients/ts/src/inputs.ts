@@ -1,6 +1,6 @@
 /** Inputs: putting them where nodes find them, sealed if need be, before anything is paid. */
 import { type Hex, bytesToHex, stringToBytes } from "viem";
-import type { MusterClient, MusterParameters } from "./contract.js";
+import type { MusterClient, MusterParameters } from "./client.js";
 import { type Attempt, StoreError } from "./errors.js";
 import { digestOf } from "./names.js";
 import { type Bounds, type Stores, putAll, storesOf } from "./stores.js";

@@ -1,7 +1,6 @@
 /** What has become of a task, as its events tell it: a union told apart by `status`. */
 import type { Address, Hash, Hex } from "viem";
-import type { MusterEvent } from "./events.js";
-import type { TaskSpec } from "./types.js";
+import type { MusterEvent, TaskSpec } from "./types.js";
 
 /** What is fixed when a task is created. */
 export interface TaskTerms {

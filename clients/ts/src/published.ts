@@ -1,6 +1,7 @@
 /** What accounts say of their stores on chain: `setStores`, `storesOf`. */
 import type { Address } from "viem";
-import { type MusterClient, type MusterParameters, type SenderParameters, type Sent, readTogether, sendMuster } from "./contract.js";
+import type { MusterClient, MusterParameters } from "./client.js";
+import { type SenderParameters, type Sent, readTogether, sendMuster } from "./contract.js";
 import { RequestError } from "./errors.js";
 
 /** Bytes of a list on chain. */

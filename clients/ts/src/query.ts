@@ -2,7 +2,8 @@
  * Options for TanStack Query: `useQuery(taskQueryOptions(client, { address, id }))`. Keys are plain JSON, so the library's own hashing
  * will do; this package needs nothing of it.
  */
-import { type MusterClient, type ViewName, type ViewResult, readMuster } from "./contract.js";
+import type { MusterClient } from "./client.js";
+import { type ViewName, type ViewResult, readMuster } from "./contract.js";
 import { type Task, hasEnded } from "./life.js";
 import type { ReadParameters } from "./reads.js";
 import { type GetResultParameters, type Result, getResult } from "./results.js";

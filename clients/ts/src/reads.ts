@@ -1,5 +1,6 @@
 /** The views of the interface, an action each: `getOverview`, `getNode`, ... Arguments and results are called as in `abi/IMuster.sol`. */
-import { type MusterClient, type MusterParameters, type ViewName, type ViewResult, readMuster } from "./contract.js";
+import type { MusterClient, MusterParameters } from "./client.js";
+import { type ViewName, type ViewResult, readMuster } from "./contract.js";
 import { allPages } from "./pages.js";
 import type { ArgumentsOf } from "./types.js";
 

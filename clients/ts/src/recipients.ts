@@ -1,6 +1,7 @@
 /** To whom a private input is sealed. */
 import type { Address } from "viem";
-import { type MusterClient, readTogether } from "./contract.js";
+import type { MusterClient } from "./client.js";
+import { readTogether } from "./contract.js";
 import { RequestError } from "./errors.js";
 import { storesOfNodes } from "./published.js";
 import { type getNodes, getOverview } from "./reads.js";

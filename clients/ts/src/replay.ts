@@ -18,7 +18,7 @@ import {
   pad,
   zeroHash,
 } from "viem";
-import type { MusterClient, MusterParameters } from "./contract.js";
+import type { MusterClient, MusterParameters } from "./client.js";
 import { replayer } from "./generated/replayer.js";
 
 /** What a transaction came to when it was done again. */

@@ -6,7 +6,7 @@
  * docs/applications.md.
  */
 import { type Hex, concatBytes, hexToBytes, numberToBytes, sha256, stringToBytes } from "viem";
-import type { MusterClient, MusterParameters } from "./contract.js";
+import type { MusterClient, MusterParameters } from "./client.js";
 import { type Attempt, NoResultError, ResultError } from "./errors.js";
 import type { Answer, EndedTask, Task } from "./life.js";
 import { plainHex } from "./names.js";

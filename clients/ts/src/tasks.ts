@@ -1,9 +1,8 @@
 /** Tasks: what one would cost, creating it, asking for it, ending it. */
 import { type Address, type Hash, numberToHex } from "viem";
+import type { MusterClient, MusterParameters } from "./client.js";
 import {
   type CallName,
-  type MusterClient,
-  type MusterParameters,
   type SenderParameters,
   type Sent,
   readTogether,

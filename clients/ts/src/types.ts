@@ -1,5 +1,5 @@
 /** What the interface's declarations come to as types. */
-import type { AbiParameter, AbiParameterToPrimitiveType, Prettify } from "viem";
+import type { AbiParameter, AbiParameterToPrimitiveType, GetContractEventsReturnType, Prettify } from "viem";
 import type { musterAbi } from "./generated/abi.js";
 import type { UsedError } from "./generated/compact.js";
 
@@ -25,3 +25,6 @@ export type Refusal = {
 
 /** What the contract is told to do: see `IMuster.TaskSpec`. */
 export type TaskSpec = ArgumentsOf<"createTask">["spec"];
+
+/** An event of the contract as viem decodes it, told apart by `eventName`. */
+export type MusterEvent = GetContractEventsReturnType<typeof musterAbi, undefined, true>[number];

@@ -3,12 +3,14 @@
  * question begins where the last answer ended, so nothing is lost and nothing comes twice.
  */
 import type { Address } from "viem";
-import type { MusterClient, MusterParameters, SenderParameters } from "./contract.js";
+import type { MusterClient, MusterParameters } from "./client.js";
+import type { SenderParameters } from "./contract.js";
 import { dispatchFor } from "./dispatch.js";
 import { birthOf, newest } from "./endpoint.js";
 import { TaskGoneError, TaskNotFoundError, WaitTimeoutError, passing } from "./errors.js";
-import { type Concerning, type MusterEvent, getEvents } from "./events.js";
+import { type Concerning, getEvents } from "./events.js";
 import { type EndedTask, type Task, follow, hasEnded } from "./life.js";
+import type { MusterEvent } from "./types.js";
 
 // ---------------------------------------------------------------- watching
 

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{json, Value};
 
 use super::error::RpcError;
-use super::eth::{args, Failure};
+use super::failure::{args, Failure};
 use super::params::Params;
 use super::raw;
 use crate::chain::{checked_trace, AccountView, CallError, Chain, MinedBlock, Touched};

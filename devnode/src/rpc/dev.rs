@@ -6,7 +6,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::error::RpcError;
-use super::eth::{args, Failure};
+use super::failure::{args, Failure};
 use super::params::Params;
 use super::types::Quantity;
 use super::{raw, Context};

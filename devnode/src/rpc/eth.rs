@@ -13,12 +13,13 @@ use serde_json::value::RawValue;
 use serde_json::{json, Map, Value};
 
 use super::error::RpcError;
+use super::failure::{args, Failure};
 use super::filters::Kind;
 use super::params::Params;
 use super::types::{self, Quantity, Slot};
 use super::{debug, dev, past, raw, Context};
-use crate::chain::{BlockError, CallError, Chain, SendError, TimeError};
-use crate::evm::{Outcome, Status, TxError};
+use crate::chain::{BlockError, Chain, SendError};
+use crate::evm::{Outcome, Status};
 
 /// Most blocks of a fee history: go-ethereum's limit.
 const MAX_FEE_HISTORY: u64 = 1_024;
@@ -28,77 +29,6 @@ const MAX_PERCENTILES: usize = 100;
 const MAX_CRITERIA: usize = 1_000;
 /// Most slots of one proof: go-ethereum's limit.
 const MAX_PROOF_SLOTS: usize = 1_024;
-
-/// Why a method failed.
-pub(super) enum Failure {
-    /// The transaction may become valid when the ones before it arrive.
-    NonceTooHigh(RpcError),
-    /// Anything else.
-    Other(RpcError),
-}
-
-impl From<Failure> for RpcError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::NonceTooHigh(error) | Failure::Other(error) => error,
-        }
-    }
-}
-
-impl From<RpcError> for Failure {
-    fn from(error: RpcError) -> Self {
-        Self::Other(error)
-    }
-}
-
-impl From<SendError> for Failure {
-    fn from(error: SendError) -> Self {
-        let answer = RpcError::refused(&error);
-        match error {
-            SendError::Rejected(TxError::NonceTooHigh { .. }) => Self::NonceTooHigh(answer),
-            _ => Self::Other(answer),
-        }
-    }
-}
-
-impl From<CallError> for Failure {
-    fn from(error: CallError) -> Self {
-        Self::Other(match &error {
-            CallError::Reverted(data) => RpcError::revert(data),
-            CallError::Simulation { code, message } => RpcError::new(*code, message),
-            CallError::Block(error) => return error.clone().into(),
-            _ => RpcError::refused(&error),
-        })
-    }
-}
-
-impl From<BlockError> for Failure {
-    fn from(error: BlockError) -> Self {
-        Self::Other(match error {
-            BlockError::Range | BlockError::Future => RpcError::invalid_params(error.to_string()),
-            BlockError::TooManyLogs => RpcError::new(-32005, error.to_string()),
-            _ => RpcError::refused(error),
-        })
-    }
-}
-
-impl From<TimeError> for Failure {
-    fn from(error: TimeError) -> Self {
-        Self::Other(RpcError::invalid_params(error.to_string()))
-    }
-}
-
-/// Takes the arguments of a method in order; what is left over is refused.
-macro_rules! args {
-    ($p:ident) => { $p.end()? };
-    ($p:ident, $($name:ident : $kind:ident $ty:ty),+) => {
-        $(let $name = $crate::rpc::eth::args!(@ $p $kind $ty);)+
-        $p.end()?
-    };
-    (@ $p:ident req $ty:ty) => { $p.required::<$ty>()? };
-    (@ $p:ident opt $ty:ty) => { $p.optional::<$ty>()? };
-}
-pub(super) use args;
 
 /// Runs one method.
 pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Result<Box<RawValue>, Failure> {

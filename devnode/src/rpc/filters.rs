@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use super::error::RpcError;
-use super::eth::Failure;
+use super::failure::Failure;
 use super::{past, raw};
 use crate::chain::{collect_logs, Chain};
 

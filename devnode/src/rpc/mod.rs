@@ -18,6 +18,7 @@ mod debug;
 mod dev;
 pub mod error;
 mod eth;
+mod failure;
 mod filters;
 mod params;
 mod past;
@@ -266,7 +267,7 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
                 .map_err(|_| RpcError::internal("method handler crashed"))?
         };
         match outcome {
-            Err(eth::Failure::NonceTooHigh(_)) if waits && Instant::now() < deadline => {
+            Err(failure::Failure::NonceTooHigh(_)) if waits && Instant::now() < deadline => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 if let Some(blocks) = &mut blocks {
                     // Whatever it brings, the transaction is tried again.
@@ -280,7 +281,7 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
 }
 
 /// Runs a method; on a copy of another chain also what only that chain knows, and what it did not tell in time fails.
-fn dispatch(context: &Context, method: &str, params: Params) -> Result<Box<RawValue>, eth::Failure> {
+fn dispatch(context: &Context, method: &str, params: Params) -> Result<Box<RawValue>, failure::Failure> {
     if context.chain.fork().is_none() {
         return eth::dispatch(context, method, params);
     }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{json, Value};
 
 use super::error::RpcError;
-use super::eth::Failure;
+use super::failure::Failure;
 use super::params::Params;
 use super::raw;
 use crate::chain::{BlockError, Chain, MAX_LOG_BYTES};

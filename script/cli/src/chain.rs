@@ -12,7 +12,7 @@ use anyhow::{anyhow, Context, Result};
 use muster_client::{key, Endpoints, Error, Muster, Place, Reason, Refusal, Request, Sender, Sending, Settings, Wallet};
 use serde::Deserialize;
 
-use crate::deploy::variable;
+use crate::environment::variable;
 
 /// How long a transaction may take to be included, or a node to answer, before we give up.
 const PATIENCE: Duration = Duration::from_mins(2);

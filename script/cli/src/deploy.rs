@@ -26,6 +26,7 @@ use crate::{
     arbwasm::{self, Status},
     build::{self, Manifest, Program},
     chain::{called, date, Chain, Payer},
+    environment::{number, variable},
     parameters::in_words,
     router::{self, bound_initcode, initcode, Router, Step},
 };
@@ -187,16 +188,6 @@ pub fn record(root: &Path, chain_id: u64) -> PathBuf {
 /// When there are none, or its files do not belong together.
 pub fn programs(root: &Path) -> Result<(Manifest, Vec<Program>)> {
     build::load(&variable(RELEASED).map_or_else(|| root.to_owned(), PathBuf::from))
-}
-
-/// A variable that is set to something.
-pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().map(|text| text.trim().to_string()).filter(|text| !text.is_empty())
-}
-
-/// A variable that is a whole number of something.
-fn number<N: std::str::FromStr>(name: &str, of: &str) -> Result<Option<N>> {
-    variable(name).map(|text| text.parse().map_err(|_| anyhow!("{name} is {text}, which is not a number of {of}"))).transpose()
 }
 
 /// Reads `name=value,name=value`.

@@ -8,7 +8,7 @@ use comfy_table::Table;
 use muster_cli::{
     build::{self, Program, Settings},
     chain::{Chain, Payer},
-    demo, deploy, estimate, keepalive, measure, pages, proof,
+    demo, deploy, environment, estimate, keepalive, measure, pages, proof,
     table::table,
     wasm,
 };
@@ -69,7 +69,7 @@ async fn main() {
 async fn run(command: Command) -> Result<()> {
     // A release has no sources: .env and deployments/ are where it is called.
     let root = match build::root() {
-        Err(_) if deploy::variable(deploy::RELEASED).is_some() => std::env::current_dir()?,
+        Err(_) if environment::variable(deploy::RELEASED).is_some() => std::env::current_dir()?,
         root => root?,
     };
     match command {
@@ -188,7 +188,7 @@ fn measure(root: &Path, programs: &[String], change: &str) -> Result<()> {
 /// The node that RPC_URL names, in the environment or in `.env`.
 fn url(root: &Path) -> Result<String> {
     let _ = dotenvy::from_path(root.join(".env"));
-    deploy::variable("RPC_URL")
+    environment::variable("RPC_URL")
         .context("RPC_URL is not set: name a node in the environment or in .env (.env.example documents it)")
 }
 

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{ensure, Context, Result};
 use muster_sim::numbers::thousands;
 
-use crate::{build, pages::row, wasm::MAX_CODE};
+use crate::{build, markdown::row, wasm::MAX_CODE};
 
 const WEAKNESSES: &str = "contracts/protocol/tests/weaknesses.rs";
 

@@ -2,8 +2,7 @@
 //! minutes. Gas is measured on the chain, to which what changed here is written; that transactions would have left the same is
 //! checked by every run ([`crate::measure::Bench::check_beside`]).
 
-use crate::world::Logs;
-use alloy_primitives::{Address, Bytes};
+use alloy_primitives::{Address, Bytes, B256};
 use alloy_sol_types::SolCall;
 use anyhow::{anyhow, Result};
 use muster_core::word::Word;
@@ -11,6 +10,9 @@ use muster_protocol::native::{Hashes, Memory};
 use muster_protocol::programs::answer;
 use muster_protocol::Host;
 use std::collections::HashSet;
+
+/// Topics and data of the logs of a call.
+pub struct Logs(pub Vec<(Vec<B256>, Bytes)>);
 
 /// Muster beside the chain.
 pub struct Beside {

@@ -1,8 +1,8 @@
 //! What strangers can make innocent calls cost while tasks of all grades are queued: they have tasks queued for 256 sizes of VRAM and for
 //! every GPU they named, up to the queue's capacity, and others due to be drawn by whoever calls next.
 
+use crate::answer::{commitment, revealing};
 use crate::measure::{spec, Bench, GPU, VRAM};
-use crate::validation::{commitment, revealing};
 use crate::world::{Done, TOKEN};
 use anyhow::{bail, ensure, Context, Result};
 use muster_core::record::CALL_MODELS;

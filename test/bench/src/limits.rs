@@ -1,7 +1,7 @@
 //! What operations may cost, and what we are after.
 
 use crate::grades::{GRADED, STARTS_AMONG_SINGLE};
-use crate::page::Report;
+use crate::report::Report;
 use muster_sim::numbers::thousands;
 
 /// What an operation may cost at the median, and what we are after: with cached programs, with uncached ones.

@@ -8,21 +8,26 @@
 //! | [`validation`] | those of tasks whose answers are compared |
 //! | [`grades`] | those of a freed node while tasks for three are queued |
 //! | [`attack`], [`crowd`] | what an adversary can do to them |
+//! | [`answer`], [`dearest`] | what those have in common |
 //! | [`limits`] | what all of it may cost |
+//! | [`report`] | all that was measured |
 //! | [`page`] | the table, the page, the picture, the snapshot |
 //! | [`points`] | single calls, to see what their gas follows |
 //! | [`breakdown`] | where the gas of the main calls goes |
 
+mod answer;
 mod attack;
 mod beside;
 mod breakdown;
 mod crowd;
+mod dearest;
 mod grades;
 mod limits;
 mod measure;
 mod page;
 mod points;
 mod rated;
+mod report;
 mod validation;
 mod world;
 
@@ -31,8 +36,8 @@ use clap::{Parser, Subcommand};
 use crowd::Crowd;
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::Bench;
-use page::Report;
 use points::{Points, POINTS};
+use report::Report;
 use std::path::PathBuf;
 use world::TOKEN;
 

@@ -1,8 +1,8 @@
 //! Every operation, at a size of the network and of the queue.
 
+use crate::answer::{commitment, revealing};
 use crate::breakdown::Parts;
 use crate::points::Points;
-use crate::validation::{commitment, revealing};
 use crate::world::{Done, World, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Context, Result};

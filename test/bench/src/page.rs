@@ -1,10 +1,8 @@
 //! What is shown of the measurements: tables, the generated page and its picture, the snapshot.
 
-use crate::attack::Attack;
-use crate::crowd::Innocent;
 use crate::limits::{Bound, DEAREST, DEAREST_GOAL, GROWTH, LIMITS};
-use crate::measure::Row;
-use crate::points::{Points, POINTS};
+use crate::points::POINTS;
+use crate::report::Report;
 use anyhow::{ensure, Context, Result};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
 use muster_protocol::flow::gas::{CALL_GAS, JUDGING_GAS, MORE_DRAW_GAS};
@@ -12,29 +10,8 @@ use muster_protocol::programs::PROGRAMS;
 use muster_sim::chart::{Curves, Frame};
 use muster_sim::numbers::thousands;
 use muster_sim::statistics::Estimate;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// Everything that was measured.
-#[derive(Serialize, Deserialize)]
-pub struct Report {
-    /// What compiled the programs.
-    pub compiler: String,
-    /// The operations.
-    pub rows: Vec<Row>,
-    /// The adversarial runs.
-    pub attacks: Vec<Attack>,
-    /// Strangers' nodes, each of a GPU of its own, around the innocent calls.
-    #[serde(default)]
-    pub strangers: u32,
-    /// The innocent calls.
-    #[serde(default)]
-    pub innocent: Vec<Innocent>,
-    /// Single calls; in a table of their own.
-    #[serde(skip)]
-    pub points: Points,
-}
 
 /// Nodes, and gas of a `createTask` that dispatches at once, of the contracts that Muster replaces.
 const EARLIER: [(f64, f64); 8] = [
@@ -78,17 +55,6 @@ fn demands() -> String {
 }
 
 impl Report {
-    pub(crate) fn find(&self, operation: &str, nodes: u32, cached: bool) -> Option<&Row> {
-        self.rows.iter().find(|r| r.operation == operation && (r.nodes, r.queued, r.cached) == (nodes, 0, cached))
-    }
-
-    /// By operation, queue, order of values, network, cache.
-    pub(crate) fn sorted(&self) -> Vec<&Row> {
-        let mut rows: Vec<&Row> = self.rows.iter().collect();
-        rows.sort_by_key(|r| (&r.operation, r.queued, &r.values, r.nodes, !r.cached));
-        rows
-    }
-
     /// For the terminal.
     pub fn tables(&self) -> String {
         let mut table = Table::new();
@@ -455,6 +421,7 @@ fn right(table: &mut Table, columns: &[usize]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::points::Points;
 
     /// What is committed belongs together, and to this code.
     #[test]

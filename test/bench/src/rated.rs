@@ -1,8 +1,8 @@
 //! Groups chosen by their members' ratings.
 
-use crate::attack::Dearest;
+use crate::answer::{commitment, revealing};
+use crate::dearest::Dearest;
 use crate::measure::{spec, Bench, GPU, MODEL, VRAM};
-use crate::validation::{commitment, revealing};
 use crate::world::{Done, TOKEN};
 use anyhow::{ensure, Context, Result};
 use muster_core::record::CALL_MODELS;

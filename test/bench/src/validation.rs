@@ -1,24 +1,13 @@
 //! Validation: sampled tasks, and those that take three nodes at once.
 
+use crate::answer::{commitment, revealing};
 use crate::measure::{spec, Bench, GPU, MODEL, VRAM};
 use crate::world::{Done, TOKEN};
-use alloy_primitives::{keccak256, B256};
-use alloy_sol_types::SolValue;
 use anyhow::{ensure, Context, Result};
 use muster_protocol::IMuster::*;
 
 const COMMIT: &str = "commit, a task that may be sampled";
 const REVEAL: &str = "reveal, not sampled: paid and released";
-
-/// What a node commits to that answers so.
-pub(crate) fn commitment(id: u64, node: u32, answer: u8) -> B256 {
-    keccak256((id, node, 0u16, B256::repeat_byte(answer), B256::repeat_byte(7)).abi_encode_params())
-}
-
-/// The reveal of it.
-pub(crate) fn revealing(id: u64, group: u32, node: u32, answer: u8) -> revealCall {
-    revealCall { id, group, node, kind: 0, value: B256::repeat_byte(answer), salt: B256::repeat_byte(7) }
-}
 
 impl Bench {
     /// Tasks that can be validated, on nodes that have done all of it before: without being sampled, and sampled, with three right

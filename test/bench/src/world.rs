@@ -1,9 +1,9 @@
 //! Muster deployed on an in-process devnode, and calls that are measured.
 
-use crate::beside::Beside;
+use crate::beside::{Beside, Logs};
 use crate::breakdown::{Layout, Parts};
 use crate::points::Met;
-use alloy_primitives::{keccak256, Address, Bytes, TxKind, B256, U256};
+use alloy_primitives::{keccak256, Address, Bytes, TxKind, U256};
 use alloy_sol_types::{sol, SolCall, SolEvent, SolInterface};
 use anyhow::{anyhow, bail, ensure, Context, Result};
 use muster_core::record::{Climb, Head, Profile, Scores};
@@ -37,9 +37,6 @@ sol! {
 fn precompile(n: u8) -> Address {
     Address::with_last_byte(n)
 }
-
-/// Topics and data of the logs of a call.
-pub struct Logs(pub Vec<(Vec<B256>, Bytes)>);
 
 /// What a call cost and did.
 pub struct Done {

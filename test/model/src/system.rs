@@ -1,8 +1,7 @@
 //! What operations are tried on: the code of the contracts in memory, or the compiled programs on a chain.
 
-use crate::world::{named, who, World};
-use alloy_primitives::IntoLogData;
-use alloy_sol_types::{SolCall, SolEventInterface};
+use crate::world::{decode, named, who, World};
+use alloy_sol_types::SolCall;
 use muster_core::id::NodeId;
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::IMusterEvents;
@@ -85,14 +84,6 @@ pub trait System {
     fn birth(&mut self) -> Vec<Logged>;
     /// Checks of its own after an operation.
     fn inspect(&mut self) {}
-}
-
-/// An event, checked to be encoded as the ABI demands.
-pub fn decode(topics: &[alloy_primitives::B256], data: &[u8]) -> IMusterEvents {
-    let event = IMusterEvents::decode_raw_log(topics, data).expect("one of the interface's events");
-    let again = event.to_log_data();
-    assert_eq!((again.topics(), &again.data[..]), (topics, data), "encoded as the ABI demands");
-    event
 }
 
 impl World {

@@ -1,9 +1,8 @@
 //! A world in memory that plays calls as the programs do, keeps the books of what came in and went
 //! out, and decodes logs and refusals by the interface's own decoders.
 
-use crate::system::decode;
-use alloy_primitives::{keccak256, B256, U256};
-use alloy_sol_types::{sol_data, SolCall, SolInterface, SolType};
+use alloy_primitives::{keccak256, IntoLogData, B256, U256};
+use alloy_sol_types::{sol_data, SolCall, SolEventInterface, SolInterface, SolType};
 use muster_core::id::{ModelId, NodeId, QueueId, TaskId};
 use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::*;
@@ -327,4 +326,12 @@ pub fn named<T>(r: Result<T>) -> String {
 pub fn name_of(error: &[u8]) -> String {
     let error = IMuster::IMusterErrors::abi_decode_validate(error).expect("an error of the interface");
     format!("{error:?}").split('(').next().unwrap_or_default().into()
+}
+
+/// An event, checked to be encoded as the ABI demands.
+pub fn decode(topics: &[alloy_primitives::B256], data: &[u8]) -> IMusterEvents {
+    let event = IMusterEvents::decode_raw_log(topics, data).expect("one of the interface's events");
+    let again = event.to_log_data();
+    assert_eq!((again.topics(), &again.data[..]), (topics, data), "encoded as the ABI demands");
+    event
 }

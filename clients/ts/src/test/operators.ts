@@ -1,12 +1,12 @@
 /** What operators do with the tasks of their nodes, and what somebody has to do on a quiet chain. */
 import { type Account, type Address, type Hex, bytesToHex, concatHex, formatLog, numberToHex, sha256, sliceHex, stringToBytes } from "viem";
-import { type MusterEvent, decode } from "../events.js";
+import { decode } from "../events.js";
 import { sampleWindow } from "../generated/numbers.js";
 import { openInput, sealTo } from "../private.js";
 import { commitmentOf, saltOf, sealResult } from "../seal.js";
 import { isSealed } from "../seals.js";
 import { firstOf, objectName, publishedStores } from "../stores.js";
-import type { TaskSpec } from "../types.js";
+import type { MusterEvent, TaskSpec } from "../types.js";
 import { type DevelopmentChain, TICK } from "./chain.js";
 
 /** What a node does with its tasks. */

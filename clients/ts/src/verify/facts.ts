@@ -1,14 +1,15 @@
 /** What the chain says of a task: its events, the blocks they are in, and the parameters of their time. */
 import { type Hash, type RpcLog, formatLog, numberToHex, parseEventLogs, toEventSelector } from "viem";
-import type { MusterClient } from "../contract.js";
+import type { MusterClient } from "../client.js";
 import { birthOf, logsOf, newest, patiently } from "../endpoint.js";
 import { TaskNotFoundError } from "../errors.js";
-import { type MusterEvent, getEvents } from "../events.js";
+import { getEvents } from "../events.js";
 import { musterAbi } from "../generated/abi.js";
 import * as numbers from "../generated/numbers.js";
 import { getParameter } from "../reads.js";
 import type { Replayed, replayTransaction } from "../replay.js";
 import type { GetTaskParameters } from "../tasks.js";
+import type { MusterEvent } from "../types.js";
 
 /** A block; of one that the node does not have any more there is none. */
 export interface Block {

@@ -17,19 +17,18 @@
  * said whether a scope had nodes enough for scores.
  */
 import { type Hex, concatHex, hexToBigInt, keccak256, numberToHex, sliceHex, zeroHash } from "viem";
-import type { MusterClient } from "../contract.js";
-import type { MusterEvent } from "../events.js";
+import type { MusterClient } from "../client.js";
 import { downloadTime, hammingMost, sampleBps, sampleDelay } from "../generated/numbers.js";
 import { commitmentOf } from "../seal.js";
+import type { MusterEvent } from "../types.js";
 import { Core } from "./core.js";
 import { type Facts, type GatherParameters, gather, parameterAt } from "./facts.js";
 import { judged } from "./judged.js";
+import { type Named, type Note, type Subject, named } from "./note.js";
 
 export { type Judgement, type Standing, type Stage, Core } from "./core.js";
+export type { Subject } from "./note.js";
 export { type Block, type Change, type Facts, type GatherParameters, gather } from "./facts.js";
-
-/** What was looked at. */
-export type Subject = "draw" | "deadline" | "commitment" | "lot" | "answer" | "judgement" | "scores" | "slashes" | "payout";
 
 /** What came of it. */
 export interface Check {
@@ -41,15 +40,6 @@ export interface Check {
   /** What was compared, or what is missing. */
   because: string;
 }
-
-/** An event by its name. */
-export type Named<name extends MusterEvent["eventName"]> = Extract<MusterEvent, { eventName: name }>;
-/** Notes a check: whether it holds, or undefined where that cannot be told. */
-export type Note = (subject: Subject, holds: boolean | undefined, because: string, node?: number) => void;
-
-/** The events of a name. */
-export const named = <name extends MusterEvent["eventName"]>(events: readonly MusterEvent[], name: name): Named<name>[] =>
-  events.filter((event): event is Named<name> => event.eventName === name);
 
 const ANSWER = 0;
 const [SINGLE, SAMPLED, RATED] = [0, 1, 3];

@@ -3,7 +3,7 @@ import { zeroHash } from "viem";
 import { slashImages, slashTimes } from "../generated/numbers.js";
 import type { Core, Standing } from "./core.js";
 import { type Facts, parameterAt } from "./facts.js";
-import { type Named, type Note, named } from "./index.js";
+import { type Named, type Note, named } from "./note.js";
 
 const REPLICATED = 2;
 const [AGREED, ALONE, DIFFERING, UNANSWERED] = [0, 1, 2, 3];

@@ -17,23 +17,13 @@ use muster_core::record::{Status, CALL_MODELS, NODE_MODELS};
 use muster_sim::trace::{Gpu, Request};
 use rand::{seq::SliceRandom, Rng};
 
-use super::{account, creator_of, nodes_of, random, specification, Demo, Options, Who, CREATORS, GAS_LIMIT};
+use super::{
+    records::Node,
+    state::{account, creator_of, nodes_of, random, specification, Demo, Options, Who, CREATORS, GAS_LIMIT},
+};
 
 /// Gas that an account is funded for with each transaction it may send.
 const GAS_EXPECTED: u64 = 400_000;
-
-/// A node of ours that has joined.
-pub struct Node {
-    /// Its operator's place among ours.
-    pub place: usize,
-    pub gpu: String,
-    /// What the trace's times are divided by where it runs a task that can be validated, in per cent.
-    pub speed: u64,
-    /// Whether it commits to wrong answers, at once.
-    pub cheats: bool,
-    /// As it was after joining.
-    pub weight: f64,
-}
 
 /// What joining costs, in wei.
 struct Terms {

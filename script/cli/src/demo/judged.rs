@@ -1,7 +1,5 @@
 //! What validation came to: what receipts tell of it, policy by policy, and its part of the report.
 
-use std::collections::BTreeMap;
-
 use alloy::primitives::U256;
 use anyhow::Result;
 use muster_client::{
@@ -13,10 +11,11 @@ use muster_protocol::flow::create::{REPLICATED, SAMPLED};
 use muster_sim::{network::report::rank_correlation, trace::Outcome};
 use serde::Serialize;
 
-use super::{agenda::Action, Demo, Spread};
-
-/// Policies that there are.
-const POLICIES: usize = REPLICATED as usize + 1;
+use super::{
+    agenda::Action,
+    records::{Counted, Part, Spread, Task},
+    state::Demo,
+};
 
 /// What validation came to. Amounts in wei are decimal strings.
 #[derive(Clone, Debug, Serialize)]
@@ -123,59 +122,6 @@ pub struct JudgedNode {
     pub slashed_wei: String,
     /// Whether it has left the network.
     pub left: bool,
-}
-
-/// What is counted of a policy.
-#[derive(Default)]
-pub(super) struct Counted {
-    pub tasks: u64,
-    pub too_dear: u64,
-    pub too_many_images: u64,
-    pub too_few_nodes: u64,
-    pub finished: u64,
-    wrong: u64,
-    pub waits: Vec<u64>,
-    pub spans: Vec<u64>,
-    kept: u64,
-    trusted: u64,
-    scored: u64,
-    /// By outcome.
-    outcomes: [u64; 4],
-    slashes: u64,
-    burnt: U256,
-    paid: U256,
-    paid_to_cheats: U256,
-    /// What went into the reserve.
-    saved: U256,
-    /// What groups took out of it.
-    drawn: U256,
-    drivers: U256,
-}
-
-/// What is counted of validation.
-#[derive(Default)]
-pub(super) struct Judged {
-    /// By policy.
-    pub policies: [Counted; POLICIES],
-    /// What the members were paid of the group that is being judged.
-    paying: U256,
-    slashed: BTreeMap<u64, U256>,
-    scores: BTreeMap<u64, Vec<u64>>,
-    /// How often a node was judged right, and otherwise.
-    verdicts: BTreeMap<u64, [u64; 2]>,
-    /// Gas of the calls about a task.
-    gas: BTreeMap<u64, u64>,
-}
-
-/// A member of a group.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// It runs the task, or is to begin.
-    Open,
-    Committed,
-    Revealed,
-    /// It let its deadline pass, or left.
-    Out,
 }
 
 /// The task that a call was about, if this event tells it.
@@ -313,7 +259,7 @@ impl Demo {
 
     /// Takes note of a task's end that could have been validated and was not: what was paid of its fee, or given back.
     pub(super) fn note_trust(&mut self, id: u64, paid: U256) {
-        let sampled = |task: &&super::notes::Task| task.redundancy == SAMPLED && !task.ended && task.lot.is_some();
+        let sampled = |task: &&Task| task.redundancy == SAMPLED && !task.ended && task.lot.is_some();
         let Some(fee) = self.tasks.get(&id).filter(sampled).map(|task| task.fee) else { return };
         let counted = &mut self.tally.judged.policies[usize::from(SAMPLED)];
         counted.trusted += 1;

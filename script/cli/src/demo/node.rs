@@ -10,7 +10,7 @@ use muster_client::Sender;
 
 use crate::{
     chain::{wallet, Chain},
-    deploy::variable,
+    environment::variable,
 };
 
 /// The public key of every nitro development chain.

@@ -1,9 +1,6 @@
 //! What receipts tell: what became of tasks and nodes.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    mem,
-};
+use std::mem;
 
 use alloy::primitives::U256;
 use muster_client::Event;
@@ -11,102 +8,9 @@ use muster_sim::trace::Outcome;
 
 use super::{
     agenda::Action,
-    judged::{Judged, Part},
-    Demo,
+    records::{Counts, Task},
+    state::Demo,
 };
-
-/// A task that was created by this run.
-pub struct Task {
-    pub request: usize,
-    pub creator: usize,
-    pub created: u64,
-    /// Of its place in the queue.
-    pub ticket: Option<u64>,
-    /// Whether it ever was in the queue.
-    pub queued: bool,
-    pub node: Option<u64>,
-    pub ended: bool,
-    pub fee: U256,
-    /// The policy that it was created under.
-    pub redundancy: u8,
-    /// When anybody may end it, if it is still queued.
-    pub outlives: u64,
-    /// Whether a right answer to it was judged.
-    pub answered: bool,
-    /// The block whose hash decides whether it is, once its node has committed.
-    pub lot: Option<u64>,
-    /// The place of its group.
-    pub group: Option<u32>,
-    /// The group's members by their nodes.
-    pub members: BTreeMap<u64, Part>,
-    /// Whether the reveals of its group have begun.
-    pub opened: bool,
-}
-
-impl Task {
-    fn new(request: usize, creator: usize, created: u64, fee: U256, redundancy: u8) -> Self {
-        Self {
-            request,
-            creator,
-            created,
-            ticket: None,
-            queued: false,
-            node: None,
-            ended: false,
-            fee,
-            redundancy,
-            outlives: 0,
-            answered: false,
-            lot: None,
-            group: None,
-            members: BTreeMap::new(),
-            opened: false,
-        }
-    }
-
-    /// Whether a node is to commit to its answer.
-    pub fn runs_on(&self, node: u64) -> bool {
-        match self.members.get(&node) {
-            Some(part) => *part == Part::Open,
-            None => self.node == Some(node) && self.lot.is_none(),
-        }
-    }
-}
-
-/// Everything that is counted.
-#[derive(Default)]
-pub struct Tally {
-    pub counts: Counts,
-    /// By operation.
-    pub gas: BTreeMap<String, Vec<u64>>,
-    /// Seconds from creation to start.
-    pub waits: Vec<u64>,
-    /// The same of what had been queued.
-    pub queue_waits: Vec<u64>,
-    /// Tasks started by node.
-    pub started: HashMap<u64, u64>,
-    /// What validation came to.
-    pub judged: Judged,
-}
-
-#[derive(Default)]
-pub struct Counts {
-    pub refused: u64,
-    pub dispatched: u64,
-    pub queued: u64,
-    pub finished: u64,
-    pub timed_out: u64,
-    pub evicted: u64,
-    pub cancelled: u64,
-    pub outlived: u64,
-    pub errors: u64,
-    /// Refunded because their node was slashed out of the network.
-    pub orphaned: u64,
-    /// Three nodes had it, and no two answers were alike.
-    pub undecided: u64,
-    pub exclusions: u64,
-    pub kicked_out: u64,
-}
 
 impl Demo {
     /// Takes from a call, by its gas and the contract's events, what it cost and what became of tasks and nodes.

@@ -11,7 +11,10 @@ use muster_client::{
     Reason, DISPATCH,
 };
 
-use super::{agenda::Action, creator_of, nodes_of, specification, Demo, Who};
+use super::{
+    agenda::Action,
+    state::{creator_of, nodes_of, specification, Demo, Who},
+};
 use crate::chain::reason;
 
 /// `dispatch` without any progress before we give up.

@@ -6,7 +6,7 @@ use alloy::primitives::Address;
 use anyhow::{ensure, Result};
 use serde::Serialize;
 
-use super::{books, Demo, Validation};
+use super::{books, judged::Validation, records::Spread, state::Demo};
 
 /// What came out. The sum of `stake_wei`, `escrow_wei`, `credit_wei`, `treasury_wei`, `reserve_wei` and `burnt_wei` is
 /// `contract_balance_wei`. Amounts in wei are decimal strings.
@@ -72,31 +72,6 @@ pub struct Report {
     pub address: Address,
     /// Seconds that passed on chain.
     pub simulated_seconds: u64,
-}
-
-/// Of a number of values.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Spread {
-    /// How many.
-    pub count: u64,
-    /// The least.
-    pub min: u64,
-    /// The middle one, the lower of two.
-    pub median: u64,
-    /// 95 % are not above it.
-    pub p95: u64,
-    /// The greatest.
-    pub max: u64,
-}
-
-impl Spread {
-    /// Of these; zeros if there are none.
-    pub fn of(mut values: Vec<u64>) -> Self {
-        values.sort_unstable();
-        let Some((&min, &max)) = values.first().zip(values.last()) else { return Self::default() };
-        let at = |share: usize| values[((values.len() * share).div_ceil(100)).saturating_sub(1)];
-        Self { count: values.len() as u64, min, median: at(50), p95: at(95), max }
-    }
 }
 
 /// A node's part of the whole.

@@ -10,7 +10,10 @@ use muster_protocol::{
 };
 use rand::Rng;
 
-use super::{random, Demo, Options, Setting, Who};
+use super::{
+    judged::Setting,
+    state::{random, Demo, Options, Who},
+};
 use crate::{
     chain::date,
     deploy::{self, number_of},

@@ -4,7 +4,11 @@ use alloy::primitives::{utils::format_ether, U256};
 use comfy_table::Table;
 use muster_protocol::flow::create::{REPLICATED, SAMPLED};
 
-use super::{OfPolicy, Report, Setting, Spread, Validation};
+use super::{
+    judged::{OfPolicy, Setting, Validation},
+    records::Spread,
+    report::Report,
+};
 use crate::table::table;
 
 impl Report {

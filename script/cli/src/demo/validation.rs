@@ -11,7 +11,10 @@ use muster_client::{
 };
 use muster_sim::trace::Outcome;
 
-use super::{agenda::Action, Demo, Who};
+use super::{
+    agenda::Action,
+    state::{Demo, Who},
+};
 use crate::chain::reason;
 
 /// Kinds of what is committed to.

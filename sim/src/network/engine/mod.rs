@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`validation`] | what nodes and drivers do for tasks under policies 1 and 2 |
 
+mod check;
 mod validation;
 
 use std::collections::HashMap;
@@ -24,7 +25,7 @@ use super::report::{NodeReport, Report};
 use super::workload::{download_time, exponential, fee, NodeSpec, Source, TaskSpec, TICKS};
 use crate::random::Random;
 use crate::trace::Outcome;
-use validation::Check;
+use check::Check;
 
 /// Models a node keeps.
 const DISK: usize = 12;

@@ -11,6 +11,7 @@ use muster_protocol::flow::create::{IMAGES_MAX, REPLICATED, SAMPLED};
 use muster_protocol::id::GpuGroup;
 use muster_protocol::IMuster::{commitCall, expireCall, revealCall, settleCall, validateCall, IMusterErrors as Error};
 
+use super::check::{Check, Part, Stage};
 use super::{takes, Due, Engine, State};
 use crate::network::ledger::{Party, BEGINNING};
 use crate::network::workload::{Kind, TaskSpec, TICKS};
@@ -24,51 +25,6 @@ const ERROR: u8 = 1;
 const NOISE: usize = 3;
 /// Ticks after which a node that was gone tries again.
 const AGAIN: u64 = 60 * TICKS;
-
-/// How far a member is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    /// It runs the task, or is to begin.
-    Open,
-    Committed,
-    Revealed,
-    /// It let its deadline pass, or left.
-    Out,
-}
-
-/// A member of a group.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    /// Its operator.
-    node: u32,
-    started: u64,
-    expires: u64,
-    stage: Stage,
-    /// Whether what it commits to is that it cannot run the task.
-    error: bool,
-    wrong: bool,
-}
-
-/// A task whose node has committed, or that three have.
-#[derive(Debug)]
-pub(super) struct Check {
-    /// Of a sampled task the first is the node that ran it; the others are there once its validators are drawn.
-    parts: Vec<Part>,
-    /// Its group's place; 0 before there is one.
-    group: u32,
-    /// Whether its validators were called.
-    pub(super) called: bool,
-    /// When its node committed.
-    committed: u64,
-    /// Whether what becomes of it, should it not be revealed, is planned.
-    expires: bool,
-    /// Whether the reveals of its group have begun.
-    opened: bool,
-    /// What calling its validators took of its fee.
-    pub(super) spent: u128,
-    /// Of its pot, what was paid.
-    paid: u128,
-}
 
 impl Engine {
     /// Whether the contract takes a task under the policy that is asked for: by what each node gets, images and GPU.

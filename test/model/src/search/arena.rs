@@ -3,7 +3,7 @@
 use super::book::Book;
 use super::rules::Rule;
 use crate::meter::Meter;
-use crate::system::decode;
+use crate::world::decode;
 use crate::world::{named, parameter, who, word, Dice, World, GRANULE, OWNER, TOKEN, UPGRADE_DELAY};
 use alloy_primitives::{keccak256, B256, U256};
 use alloy_sol_types::{SolCall, SolValue};

@@ -11,7 +11,7 @@ use muster_devnode::endpoint::{Endpoint, Settings};
 use muster_devnode::fork::Fork;
 use muster_devnode::{stylus, Chain, Config, Devnode, TxRequest};
 use muster_fleet::world::{embedded, remote, World, GRANULE, LEAST, UPGRADE_DELAY};
-use muster_model::system::decode;
+use muster_model::world::decode;
 use muster_model::world::{parameter, spec};
 use muster_protocol::IMuster::{IMusterEvents as E, *};
 use muster_tests::root;

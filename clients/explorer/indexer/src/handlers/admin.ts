@@ -1,7 +1,7 @@
 /** What the owner does, and what is only told once. */
 import type { Hex } from "viem";
 import { NOBODY } from "../scene";
-import type { Handlers } from "./index";
+import type { Handlers } from "./types";
 
 const REMOVED = 2;
 /** A change of programs, by what it is about. */

@@ -2,8 +2,8 @@
 import type { Hex } from "viem";
 import { longTerm, rated } from "../formulas";
 import { NOBODY, type Scene } from "../scene";
-import type { Handlers } from "./index";
 import { COMMITTED, IN_GROUP, SAMPLED, become, begin, end, free, income, lower, raise, refund, spend } from "./tasks";
+import type { Handlers } from "./types";
 
 /** MemberView.stage. */
 const CALLED = 1;

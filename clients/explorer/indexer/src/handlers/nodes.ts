@@ -1,7 +1,7 @@
 /** Nodes, what they hold, and what is owed to accounts. */
 import { NOBODY, type Scene } from "../scene";
-import type { Handlers } from "./index";
 import { income, mark } from "./tasks";
+import type { Handlers } from "./types";
 
 type Node = Awaited<ReturnType<Scene["node"]>>;
 

@@ -1,7 +1,7 @@
 /** Tasks from their creation to their end. */
 import { boost, penalise, recover } from "../formulas";
 import { NOBODY, type Scene } from "../scene";
-import type { Handlers } from "./index";
+import type { Handlers } from "./types";
 
 type Task = Awaited<ReturnType<Scene["task"]>>;
 type Node = Awaited<ReturnType<Scene["node"]>>;

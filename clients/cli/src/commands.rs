@@ -1,0 +1,106 @@
+//! The commands that there are.
+
+use alloy::primitives::{Address, U256};
+use clap::{Parser, Subcommand};
+
+use crate::options::{amount, Options};
+use crate::{admin, earnings, exporter, keepalive, keeper, node, stores, task, watch, why};
+
+/// Muster from the command line: run a node, have tasks run, keep a network going.
+///
+/// Exit codes: 0 done; 1 another failure; 2 wrong usage; 3 refused by the contract; 4 no node answers, or they contradict each other;
+/// 5 sent, but not mined in time (run the same again: what pays is not paid twice); 6 no key; 7 the task ended without a result.
+#[derive(Parser)]
+#[command(name = "muster", version, max_term_width = 120)]
+pub struct Cli {
+    #[command(flatten)]
+    pub options: Options,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// A node and its stake
+    #[command(subcommand)]
+    Node(Node),
+    /// Tasks
+    #[command(subcommand)]
+    Task(task::Command),
+    /// Where an account's results and inputs can be read
+    #[command(subcommand)]
+    Stores(stores::Command),
+    /// The network as it is
+    Network,
+    /// Events as they come, of the contract or of one node or task
+    Watch(watch::Watch),
+    /// Drive what is due, whoever's it is, and earn the start fees of what others left
+    Keeper(keeper::Keeper),
+    /// When the contract's programs expire; renew those that soon will
+    Keepalive(keepalive::Keepalive),
+    /// What the owner of a network does, and what anybody may put into effect
+    Admin(admin::Admin),
+    /// Serve what owners watch as metrics: queue, draws, programs, proposals, reserve, nodes of the chain
+    Exporter(exporter::Exporter),
+    /// Keys in encrypted files
+    #[command(subcommand)]
+    Account(Account),
+    /// Print a script that completes commands in a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum Account {
+    /// Make a key
+    New {
+        /// Its name
+        name: String,
+    },
+    /// Encrypt the key that PRIVATE_KEY holds
+    Import {
+        /// Its name
+        name: String,
+    },
+    /// The keys there are
+    List,
+    /// The address and the balance of the key that the other flags choose
+    Show,
+}
+
+#[derive(Subcommand)]
+pub enum Node {
+    /// Stake, and join with a GPU
+    Join(node::Join),
+    /// How a node stands
+    Status(node::Which),
+    /// Why a node gets the work it gets
+    Why(why::Why),
+    /// Take no tasks; while busy, from the task's end on
+    Pause,
+    /// Take tasks again
+    Resume,
+    /// Add to the stake
+    RaiseStake {
+        /// How much, a whole number of granules
+        #[arg(value_parser = amount)]
+        amount: U256,
+    },
+    /// A key that works for the node, and can take nothing of the operator's
+    #[command(subcommand)]
+    Worker(node::Worker),
+    /// Say which models the node holds
+    Models(node::Models),
+    /// Leave; the stake is returned after the unbonding period
+    Quit,
+    /// Have paid out what the contract owes the account
+    Withdraw {
+        /// To whom [default: the account]
+        #[arg(long)]
+        to: Option<Address>,
+    },
+    /// What a node earned and what it cost, task by task
+    Earnings(earnings::Earnings),
+}

@@ -1,0 +1,14 @@
+/** What the checks have in common. */
+import type { MusterEvent } from "../types.js";
+
+/** What was looked at. */
+export type Subject = "draw" | "deadline" | "commitment" | "lot" | "answer" | "judgement" | "scores" | "slashes" | "payout";
+
+/** An event by its name. */
+export type Named<name extends MusterEvent["eventName"]> = Extract<MusterEvent, { eventName: name }>;
+/** Notes a check: whether it holds, or undefined where that cannot be told. */
+export type Note = (subject: Subject, holds: boolean | undefined, because: string, node?: number) => void;
+
+/** The events of a name. */
+export const named = <name extends MusterEvent["eventName"]>(events: readonly MusterEvent[], name: name): Named<name>[] =>
+  events.filter((event): event is Named<name> => event.eventName === name);

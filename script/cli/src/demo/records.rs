@@ -1,0 +1,194 @@
+//! What is kept of nodes and tasks, and what is counted.
+
+use std::collections::{BTreeMap, HashMap};
+
+use alloy::primitives::U256;
+use muster_protocol::flow::create::REPLICATED;
+use serde::Serialize;
+
+/// Policies that there are.
+pub const POLICIES: usize = REPLICATED as usize + 1;
+
+/// A node of ours that has joined.
+pub struct Node {
+    /// Its operator's place among ours.
+    pub place: usize,
+    pub gpu: String,
+    /// What the trace's times are divided by where it runs a task that can be validated, in per cent.
+    pub speed: u64,
+    /// Whether it commits to wrong answers, at once.
+    pub cheats: bool,
+    /// As it was after joining.
+    pub weight: f64,
+}
+
+/// A task that was created by this run.
+pub struct Task {
+    pub request: usize,
+    pub creator: usize,
+    pub created: u64,
+    /// Of its place in the queue.
+    pub ticket: Option<u64>,
+    /// Whether it ever was in the queue.
+    pub queued: bool,
+    pub node: Option<u64>,
+    pub ended: bool,
+    pub fee: U256,
+    /// The policy that it was created under.
+    pub redundancy: u8,
+    /// When anybody may end it, if it is still queued.
+    pub outlives: u64,
+    /// Whether a right answer to it was judged.
+    pub answered: bool,
+    /// The block whose hash decides whether it is, once its node has committed.
+    pub lot: Option<u64>,
+    /// The place of its group.
+    pub group: Option<u32>,
+    /// The group's members by their nodes.
+    pub members: BTreeMap<u64, Part>,
+    /// Whether the reveals of its group have begun.
+    pub opened: bool,
+}
+
+impl Task {
+    pub fn new(request: usize, creator: usize, created: u64, fee: U256, redundancy: u8) -> Self {
+        Self {
+            request,
+            creator,
+            created,
+            ticket: None,
+            queued: false,
+            node: None,
+            ended: false,
+            fee,
+            redundancy,
+            outlives: 0,
+            answered: false,
+            lot: None,
+            group: None,
+            members: BTreeMap::new(),
+            opened: false,
+        }
+    }
+
+    /// Whether a node is to commit to its answer.
+    pub fn runs_on(&self, node: u64) -> bool {
+        match self.members.get(&node) {
+            Some(part) => *part == Part::Open,
+            None => self.node == Some(node) && self.lot.is_none(),
+        }
+    }
+}
+
+/// Everything that is counted.
+#[derive(Default)]
+pub struct Tally {
+    pub counts: Counts,
+    /// By operation.
+    pub gas: BTreeMap<String, Vec<u64>>,
+    /// Seconds from creation to start.
+    pub waits: Vec<u64>,
+    /// The same of what had been queued.
+    pub queue_waits: Vec<u64>,
+    /// Tasks started by node.
+    pub started: HashMap<u64, u64>,
+    /// What validation came to.
+    pub judged: Judged,
+}
+
+#[derive(Default)]
+pub struct Counts {
+    pub refused: u64,
+    pub dispatched: u64,
+    pub queued: u64,
+    pub finished: u64,
+    pub timed_out: u64,
+    pub evicted: u64,
+    pub cancelled: u64,
+    pub outlived: u64,
+    pub errors: u64,
+    /// Refunded because their node was slashed out of the network.
+    pub orphaned: u64,
+    /// Three nodes had it, and no two answers were alike.
+    pub undecided: u64,
+    pub exclusions: u64,
+    pub kicked_out: u64,
+}
+
+/// What is counted of a policy.
+#[derive(Default)]
+pub struct Counted {
+    pub tasks: u64,
+    pub too_dear: u64,
+    pub too_many_images: u64,
+    pub too_few_nodes: u64,
+    pub finished: u64,
+    pub wrong: u64,
+    pub waits: Vec<u64>,
+    pub spans: Vec<u64>,
+    pub kept: u64,
+    pub trusted: u64,
+    pub scored: u64,
+    /// By outcome.
+    pub outcomes: [u64; 4],
+    pub slashes: u64,
+    pub burnt: U256,
+    pub paid: U256,
+    pub paid_to_cheats: U256,
+    /// What went into the reserve.
+    pub saved: U256,
+    /// What groups took out of it.
+    pub drawn: U256,
+    pub drivers: U256,
+}
+
+/// What is counted of validation.
+#[derive(Default)]
+pub struct Judged {
+    /// By policy.
+    pub policies: [Counted; POLICIES],
+    /// What the members were paid of the group that is being judged.
+    pub paying: U256,
+    pub slashed: BTreeMap<u64, U256>,
+    pub scores: BTreeMap<u64, Vec<u64>>,
+    /// How often a node was judged right, and otherwise.
+    pub verdicts: BTreeMap<u64, [u64; 2]>,
+    /// Gas of the calls about a task.
+    pub gas: BTreeMap<u64, u64>,
+}
+
+/// A member of a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// It runs the task, or is to begin.
+    Open,
+    Committed,
+    Revealed,
+    /// It let its deadline pass, or left.
+    Out,
+}
+
+/// Of a number of values.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Spread {
+    /// How many.
+    pub count: u64,
+    /// The least.
+    pub min: u64,
+    /// The middle one, the lower of two.
+    pub median: u64,
+    /// 95 % are not above it.
+    pub p95: u64,
+    /// The greatest.
+    pub max: u64,
+}
+
+impl Spread {
+    /// Of these; zeros if there are none.
+    pub fn of(mut values: Vec<u64>) -> Self {
+        values.sort_unstable();
+        let Some((&min, &max)) = values.first().zip(values.last()) else { return Self::default() };
+        let at = |share: usize| values[((values.len() * share).div_ceil(100)).saturating_sub(1)];
+        Self { count: values.len() as u64, min, median: at(50), p95: at(95), max }
+    }
+}
