@@ -15,6 +15,7 @@ use crate::config::{self, Config};
 use crate::executor::{Card, Executor};
 use crate::journal::Journal;
 use crate::metrics::Metrics;
+use crate::say;
 
 /// The same alert is not posted again so soon.
 const REPEAT: Duration = Duration::from_mins(10);

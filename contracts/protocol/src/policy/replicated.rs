@@ -99,7 +99,13 @@ impl<H: Host> Network<'_, H> {
 
 /// Looks through the listed GPU groups from a VRAM size on for those that are `complete`, as far as a draw that `began` so may read;
 /// gives one of them, each as likely.
-fn find_trio<H: Host>(host: &H, mut vram: u16, began: u32, complete: impl Fn(GpuGroup) -> bool, rng: &mut Rng) -> Option<GpuGroup> {
+fn find_trio<H: Host>(
+    host: &H,
+    mut vram: u16,
+    began: u32,
+    complete: impl Fn(GpuGroup) -> bool,
+    rng: &mut Rng,
+) -> Option<GpuGroup> {
     let (mut found, mut count) = (None, 0);
     while let Some(size) = registry::size_of_trios(host, vram) {
         for gpu in 1..=registry::gpu_count(host, size) {

@@ -146,16 +146,8 @@ pub fn hold(plan: Option<&Hold>, forgets: bool, seconds: u64) -> Held {
     for &n in &own {
         w.join(n, "another", plan.map_or(8, |plan| plan.vram), &[], 400).expect("joins");
     }
-    let profile = Profile {
-        algorithm: 0,
-        least: 3,
-        most: 3,
-        reschedules: 0,
-        targeting: 2,
-        target: WAD,
-        alpha: WAD / 2,
-        period: 300,
-    };
+    let profile =
+        Profile { algorithm: 0, least: 3, most: 3, reschedules: 0, targeting: 2, target: WAD, alpha: WAD / 2, period: 300 };
     w.send(who(ADVERSARY), 0, setProfileCall { profile }).expect("no draw is due");
     let work = || IMuster::TaskSpec { gpu: CARD, ..spec(0, &[]) };
     w.create(OTHERS, TOKEN, work()).expect("created");
@@ -208,7 +200,13 @@ pub fn hold(plan: Option<&Hold>, forgets: bool, seconds: u64) -> Held {
                 Pauses::Some(n) => dice.below(n) == 0,
             };
             let idle: Vec<u64> = own.iter().copied().filter(|&n| s.status(n) == AVAILABLE && s.parked(n) == 0).collect();
-            for &n in idle.iter().take(if !pause { 0 } else if plan.all { own.len() } else { 1 }) {
+            for &n in idle.iter().take(if !pause {
+                0
+            } else if plan.all {
+                own.len()
+            } else {
+                1
+            }) {
                 found.calls += u64::from(s.call(n, pauseCall {}));
             }
         }
