@@ -8,7 +8,7 @@ use std::time::Duration;
 use alloy::primitives::{Address, U256};
 use alloy::signers::local::PrivateKeySigner;
 use anyhow::{bail, ensure, Context, Result};
-use muster_client::{abi, key, parse_amount, Bounds, Place, Wallet};
+use muster_client::{abi, key, parse_amount, Bounds, Place, Private, Wallet};
 use serde::{Deserialize, Deserializer};
 
 use crate::hub::Hub;
@@ -77,6 +77,9 @@ pub struct Stores {
     pub put: Vec<String>,
     /// Where others read the results: what each node's key publishes on the chain. Left out, nothing is said there.
     pub publish: Option<Vec<String>>,
+    /// Whether a key is published beside them, so that inputs can be sealed to the node.
+    #[serde(default = "yes")]
+    pub private: bool,
     /// Headers for stores over HTTP, by the store as it stands above: names and values; `$NAME` stands for a variable of the environment.
     #[serde(default)]
     pub headers: BTreeMap<String, BTreeMap<String, String>>,
@@ -205,6 +208,9 @@ fn podman() -> String {
     "podman".into()
 }
 
+fn yes() -> bool {
+    true
+}
 fn week() -> f64 {
     7.0
 }
@@ -249,13 +255,18 @@ fn maybe_place<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Place>, D::E
 /// The most bytes that the contract keeps of an account's stores.
 const PUBLISHED: usize = 256;
 
+/// Bytes of a key that is published, with the space before it.
+const KEY: usize = 67;
+
 /// So many entries of another account's list are looked at.
 const ENTRIES: usize = 8;
 
 impl Stores {
-    /// What each node's key is to publish, if anything is said of it.
-    pub fn published(&self) -> Option<String> {
-        self.publish.as_ref().map(|uris| uris.join(" "))
+    /// What a node is to publish, if anything is said of it: its stores, and the key that inputs are sealed to.
+    pub fn published(&self, key: &Private) -> Option<String> {
+        let mut entries = self.publish.clone()?;
+        entries.extend(self.private.then(|| key.entry()));
+        Some(entries.join(" "))
     }
 
     /// The stores in a list that somebody else publishes; those inside only where `private_hosts` names them.
@@ -308,8 +319,9 @@ impl Config {
             ensure!(known, "`headers` are for a store of `get` or `put`, and {store} is none");
         }
         ensure!(config.store.keep_days >= 0.0, "`keep_days` is at least 0");
-        let published = config.store.published().unwrap_or_default();
-        ensure!(published.len() <= PUBLISHED, "`publish` has {} bytes, and the contract keeps {PUBLISHED}", published.len());
+        let published = config.store.publish.iter().flatten().map(|uri| uri.len() + 1).sum::<usize>();
+        let most = if config.store.private { PUBLISHED - KEY } else { PUBLISHED };
+        ensure!(published <= most + 1, "`publish` has {published} bytes, and the contract keeps {most} beside a key");
         ensure!(config.look_every > 0, "`look_every` is at least 1");
         let mut names = std::collections::BTreeSet::new();
         for node in &config.nodes {

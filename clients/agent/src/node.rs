@@ -508,6 +508,7 @@ impl Node {
             node: self.ready.settings.clone(),
             number: self.number(),
             secrets: self.answers().secrets.clone(),
+            private: self.ready.private.clone(),
             executor: self.ready.executor.clone(),
             job: job.clone(),
             idle,

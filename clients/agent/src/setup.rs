@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use alloy::primitives::{Address, U256};
 use anyhow::{bail, ensure, Context, Result};
-use muster_client::{pause, show_amount, Account, IMuster, Secrets, Sender, Sending};
+use muster_client::{pause, show_amount, Account, IMuster, Private, Secrets, Sender, Sending};
 use muster_core::record::CALL_MODELS;
 
 use crate::answers::Answers;
@@ -19,6 +19,8 @@ use crate::{config, golden, pauses, say, work};
 /// what it has committed to has to be revealed even if they are not.
 pub struct Ready {
     pub answers: Answers,
+    /// What opens inputs that are sealed to the node.
+    pub private: Arc<Private>,
     pub settings: config::Node,
     /// The GPU's name as it is registered, with the stack.
     pub registered: String,
@@ -71,13 +73,14 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
     }
     shared.journal.set_fact(&node_of(account.address()), &number.to_string())?;
     recall(shared, settings, number).await?;
-    publish(shared, settings, &account, operator).await;
+    let private = Arc::new(Private::of_seed(&shared.seed, operator));
+    publish(shared, settings, &account, operator, &private).await;
     let view = muster.read(IMuster::nodeCall { number }).await?;
     let registered = muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
     say!("{}: node {number} of {}, as {registered:?} with {} GiB", settings.name, view.operator, view.vram);
     let (secrets, missing, told) = (Arc::new(secrets), std::sync::Mutex::default(), std::sync::Mutex::default());
     let answers = Answers { shared: shared.clone(), name: settings.name.clone(), number, account, secrets, missing, told };
-    Ok(Ready { answers, settings: settings.clone(), registered, vram: view.vram, executor })
+    Ok(Ready { answers, private, settings: settings.clone(), registered, vram: view.vram, executor })
 }
 
 /// What a node is.
@@ -165,8 +168,8 @@ pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twic
 
 /// Says on the chain where the results can be read, unless that is what it says. A node works without it: who asks for a result by other
 /// ways finds it.
-async fn publish(shared: &Arc<Shared>, settings: &config::Node, account: &Account, operator: Address) {
-    let Some(uris) = shared.config.store.published() else { return };
+async fn publish(shared: &Arc<Shared>, settings: &config::Node, account: &Account, operator: Address, private: &Private) {
+    let Some(uris) = shared.config.store.published(private) else { return };
     let said = async {
         // The contract keeps what a worker says under its operator's account.
         if shared.chain.muster.stores_of(operator).await? == uris {

@@ -2,13 +2,14 @@
 //! journal; the calls are the node's, which goes on meanwhile.
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use alloy::primitives::B256;
 use anyhow::{Context, Result};
-use muster_client::{digest_of, Given, IMuster, Lost, Object, Opening, Seal, Secrets, Trouble};
+use muster_client::{digest_of, seal_result, Given, IMuster, Lost, Object, Opening, Private, Seal, Secrets, Trouble, SEALED};
 use tokio::time::{sleep, timeout_at, Instant};
 
 use crate::executor::{absolute, kind, Card, Fault, Ran, Run};
@@ -32,6 +33,9 @@ const AGAIN: Duration = Duration::from_secs(3);
 /// An input that no store has is waited for so long: its creator may be slower than the draw.
 const INPUT: Duration = Duration::from_secs(30);
 
+/// What the name of a result ends with that is sealed to the creator.
+const PRIVATE: &str = "-private";
+
 /// What has become of the work on a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worked {
@@ -47,6 +51,7 @@ pub struct Work {
     pub node: config::Node,
     pub number: u32,
     pub secrets: Arc<Secrets>,
+    pub private: Arc<Private>,
     pub executor: Arc<Card>,
     pub job: Job,
     /// Why the task is not run, if there is a reason.
@@ -94,7 +99,7 @@ impl Work {
                     let created = self.shared.created(task).await?;
                     let ran = self.execute(&created).await;
                     die::at("executed");
-                    ran.and_then(|()| self.settle(&created.spec))
+                    ran.and_then(|reply| self.settle(&created.spec, reply))
                 }
             };
             match ran {
@@ -134,12 +139,13 @@ impl Work {
         self.shared.journal.put(&self.job)
     }
 
-    /// Runs the task; its result is in the output file.
-    async fn execute(&self, created: &IMuster::TaskCreated) -> Result<(), Failure> {
+    /// Runs the task; its result is in the output file. Returns whom the result is to be sealed to, if to anybody.
+    async fn execute(&self, created: &IMuster::TaskCreated) -> Result<Option<String>, Failure> {
         let spec = &created.spec;
         let place = self.shared.config.work(&self.node);
         let (input, output) = (absolute(&place.join("input")), absolute(&place.join("output")));
         self.input(created, &input).await?;
+        let reply = self.opened(&input)?;
         let _ = fs::remove_file(&output);
         let missing = spec.models.iter().copied().filter(|model| !self.held.contains(model));
         for model in missing {
@@ -165,7 +171,7 @@ impl Work {
         die::at("executing");
         // A self-test may have it, for as long as a model takes to load; or other nodes' tasks.
         match self.executor.run(&run, self.until, spec.redundancy != 0).await.ok_or_else(|| late("the executor was not free"))? {
-            Ran::Done => Ok(()),
+            Ran::Done => Ok(reply),
             Ran::Failed(fault, why) => {
                 let code = match fault {
                     Fault::Task => CODE_TASK,
@@ -206,8 +212,27 @@ impl Work {
         }
     }
 
+    /// Opens an input that is sealed, in its place. Returns whom the result is to be sealed to.
+    fn opened(&self, file: &Path) -> Result<Option<String>, Failure> {
+        let mut head = Vec::new();
+        let beginning = File::open(file).and_then(|file| file.take(SEALED.len() as u64).read_to_end(&mut head));
+        beginning.context("the input cannot be read")?;
+        if head != SEALED {
+            return Ok(None);
+        }
+        let sealed = fs::read(file).context("the input cannot be read")?;
+        // Whoever sealed it chose the keys.
+        let opened = self.private.open_input(&sealed).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
+        if let Some(reply) = &opened.reply {
+            // Before any work is done for it.
+            seal_result(b"", reply).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
+        }
+        fs::write(file, opened.input).context("the input cannot be written")?;
+        Ok(opened.reply)
+    }
+
     /// Settles what the answer is, and keeps the result so that it survives what may come.
-    fn settle(&mut self, spec: &IMuster::TaskSpec) -> Result<(), Failure> {
+    fn settle(&mut self, spec: &IMuster::TaskSpec, reply: Option<String>) -> Result<(), Failure> {
         let place = self.shared.config.work(&self.node);
         let output = place.join("output");
         let longest = self.shared.config.store.longest;
@@ -226,7 +251,13 @@ impl Work {
         } else {
             self.secrets.answer(self.given(), &bytes)
         };
-        let name = format!("{}-{}", self.job.task, self.job.deadline);
+        let mut name = format!("{}-{}", self.job.task, self.job.deadline);
+        if let Some(reply) = reply {
+            // Once: what is stored again has to be the same.
+            let sealed = seal_result(&bytes, &reply).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
+            fs::write(&output, sealed).context("the result cannot be sealed")?;
+            name += PRIVATE;
+        }
         keep(&output, &results(&place).join(&name)).context("the result cannot be kept")?;
         self.answer(opening, Some(name), Stage::Ran)?;
         Ok(())
@@ -240,12 +271,15 @@ impl Work {
         let seal = Seal::new(self.job.task, self.number, self.job.salt);
         let sealed = match self.job.redundancy {
             0 => None,
-            _ => Some(seal.seal(&bytes).map_err(|error| Failure(Fault::Node, CODE_NODE, error.to_string()))?),
+            _ => {
+                let sealed = if name.ends_with(PRIVATE) { seal.seal_private(&bytes) } else { seal.seal(&bytes) };
+                Some(sealed.map_err(|error| Failure(Fault::Node, CODE_NODE, error.to_string()))?)
+            }
         };
         loop {
             let put = async {
                 match &sealed {
-                    None => self.shared.results.put(&bytes).await.map(|(_, attempts)| attempts),
+                    None => self.shared.results.put_private(self.job.value, &bytes).await,
                     Some(object) => self.shared.results.put_sealed(&seal, object).await,
                 }
             };

@@ -1,10 +1,11 @@
 //! Agents at work, against the compiled programs: tasks of every policy from their draw to their pay.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use alloy::primitives::{B256, U256};
 use alloy::signers::local::PrivateKeySigner;
-use muster_client::{cid_of, digest_of, Bounds, Event, IMuster, Lookup, Object, Outcome, Seal, Stores};
+use muster_client::{cid_of, digest_of, seal_input, Bounds, Event, IMuster, Lookup, Object, Outcome, Private, Seal, Stores};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, journal, Agent, Site, GPU, VRAM};
 use muster_fleet::stores::{http, Ipfs, S3};
 use muster_fleet::world::LEAST;
@@ -315,7 +316,7 @@ async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
     let down = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let down = format!("http://{down}");
 
-    let (mut agents, mut nodes, mut running) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut agents, mut nodes, mut keys, mut running) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (name, failing) in [("gpu0", &silent), ("gpu1", &down)] {
         let mut agent = site.agent(name).await;
         let (published, secret) = (format!("{}/{name}", bucket.public("bytes")), bucket.store(&format!("bytes/{name}")));
@@ -330,7 +331,9 @@ async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
         let said = site.until("it publishes its store", async || {
             Some(site.muster.stores_of_node(node).await.unwrap()).filter(|said| !said.is_empty())
         });
-        assert_eq!(said.await, published);
+        let said = said.await;
+        let key = said.strip_prefix(&format!("{published} age:")).unwrap_or_else(|| panic!("{said}"));
+        keys.push(key.to_string());
         agents.push(agent);
         nodes.push(node);
     }
@@ -342,15 +345,29 @@ async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
     slow.takes(Duration::from_millis(1_500));
     let bounds = Bounds { timeout: Duration::from_secs(20), ..Bounds::default() };
     let lookup = Lookup { bounds, inside: true, ..Lookup::default() };
+    let private = Arc::new(Private::of(&PrivateKeySigner::random()));
+    let with_key = Lookup { private: Some(private.clone()), ..lookup.clone() };
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let mut outcomes = Vec::new();
-    for (input, policy) in [("by ipfs", 0), ("by the bucket", 0), ("by the bucket, sealed", 1), ("by the slow one", 1)] {
+    for (input, policy, secret) in [
+        ("by ipfs", 0, false),
+        ("by the bucket", 0, false),
+        ("by the slow one", 1, false),
+        ("for nodes alone", 0, true),
+        ("for nodes alone, committed to", 1, true),
+    ] {
+        let bytes = if secret {
+            seal_input(input.as_bytes(), &keys, Some(&private.recipient())).unwrap()
+        } else {
+            input.as_bytes().to_vec()
+        };
         // The liar says that it has them all.
-        let (digest, _) = kubo(&lies).put(input.as_bytes()).await.unwrap();
+        let (digest, _) = kubo(&lies).put(&bytes).await.unwrap();
         liar.lies(true);
         match input {
-            "by ipfs" => drop(kubo(&gateway).put(input.as_bytes()).await.unwrap()),
-            "by the slow one" => drop(kubo(&late).put(input.as_bytes()).await.unwrap()),
-            _ => put_signed(&bucket, input).await,
+            "by ipfs" => drop(kubo(&gateway).put(&bytes).await.unwrap()),
+            "by the slow one" => drop(kubo(&late).put(&bytes).await.unwrap()),
+            _ => put_signed(&bucket, &bytes).await,
         }
         assert_eq!(ipfs.has(digest), input == "by ipfs", "{}", cid_of(digest));
         ipfs.is_away(input != "by ipfs");
@@ -366,7 +383,12 @@ async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
         })
         .await;
         let outcome = Outcome::of(id, &site.events().await).unwrap();
-        let found = site.muster.result(&outcome, &lookup).await.unwrap();
+        let found = site.muster.result(&outcome, if secret { &with_key } else { &lookup }).await.unwrap();
+        if secret {
+            // Without the key nobody has it, though everybody has the salt by now.
+            let error = site.muster.result(&outcome, &lookup).await.unwrap_err().to_string();
+            assert!(error.contains("corrupt"), "{error}");
+        }
         let wanted = answer_to(input).into_bytes();
         assert!(found.bytes == wanted || policy == 1 && found.bytes.windows(wanted.len()).any(|part| part == wanted), "{input}");
         outcomes.push(outcome);
@@ -393,18 +415,18 @@ async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
 }
 
 /// Puts bytes into the bucket with the keys.
-async fn put_signed(bucket: &S3, input: &str) {
+async fn put_signed(bucket: &S3, bytes: &[u8]) {
     for (name, value) in S3::keys() {
         std::env::set_var(name, value);
     }
     let store = Stores::open(&[bucket.store("bytes")], Bounds::default()).unwrap();
-    assert_eq!(store.put(input.as_bytes()).await.unwrap(), (digest_of(input.as_bytes()), vec![]));
+    assert_eq!(store.put(bytes).await.unwrap(), (digest_of(bytes), vec![]));
     // With a key that is not known there nothing is put.
     std::env::set_var("AWS_ACCESS_KEY_ID", "another");
     let other = Stores::open(&[bucket.store("bytes")], Bounds::default()).unwrap();
-    other.put(input.as_bytes()).await.unwrap_err();
+    other.put(bytes).await.unwrap_err();
     std::env::set_var("AWS_ACCESS_KEY_ID", "S3RVER");
-    let object = Object::Plain(digest_of(input.as_bytes()));
+    let object = Object::Plain(digest_of(bytes));
     assert_eq!(other.remove(object).await.len(), 1);
 }
 

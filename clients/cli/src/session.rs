@@ -1,16 +1,17 @@
 //! What commands share: the contract, the account, and how a call is sent or only tried.
 
 use std::io::Write;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use alloy::dyn_abi::{DynSolValue, EventExt};
 use alloy::json_abi::{JsonAbi, Param};
 use alloy::primitives::{keccak256, Address, Bytes, FixedBytes, U256};
 use alloy::rpc::types::Log;
+use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
-use anyhow::{anyhow, bail, Context, Result};
+use anyhow::{anyhow, bail, ensure, Context, Result};
 use muster_client::{
-    abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, Muster, Sender, Sending, Settings, Wallet,
+    abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, Muster, Private, Sender, Sending, Settings, Wallet,
 };
 use serde_json::{json, Value};
 use tokio::signal::unix::{signal, SignalKind};
@@ -31,6 +32,7 @@ pub struct Session {
     pub options: Options,
     pub muster: Muster,
     wallet: OnceCell<Wallet>,
+    key: OnceLock<PrivateKeySigner>,
 }
 
 /// The environment variable of a key without a file.
@@ -40,7 +42,7 @@ impl Session {
     pub async fn open(options: &Options) -> Result<Self> {
         let address = options.muster.context("which contract? --muster ADDRESS, or MUSTER in the environment")?;
         let muster = Muster::connect(endpoints(options)?, address).await?;
-        Ok(Self { options: options.clone(), muster, wallet: OnceCell::new() })
+        Ok(Self { options: options.clone(), muster, wallet: OnceCell::new(), key: OnceLock::new() })
     }
 
     pub fn endpoints(&self) -> &Endpoints {
@@ -55,12 +57,31 @@ impl Session {
 
     /// Who signs; a password is asked for once.
     pub async fn wallet(&self) -> Result<&Wallet> {
-        self.wallet.get_or_try_init(|| wallet(&self.options, self.endpoints())).await
+        let open = async || match &self.options.signer {
+            Some(place) => anyhow::Ok(place.open(self.endpoints().chain().await?).await?),
+            None => Ok(self.key()?.into()),
+        };
+        self.wallet.get_or_try_init(open).await
     }
 
     /// The account.
     pub async fn address(&self) -> Result<Address> {
         Ok(self.wallet().await?.address())
+    }
+
+    /// What opens results that are sealed to the account.
+    pub fn private(&self) -> Result<Private> {
+        ensure!(self.options.signer.is_none(), "--private needs the key itself, and that of --signer stays where it is");
+        Ok(Private::of(&self.key()?))
+    }
+
+    /// The key that is here.
+    fn key(&self) -> Result<PrivateKeySigner> {
+        if let Some(key) = self.key.get() {
+            return Ok(key.clone());
+        }
+        let key = here(&self.options)?;
+        Ok(self.key.get_or_init(|| key).clone())
     }
 
     /// The account that calls.
@@ -217,9 +238,14 @@ pub fn endpoints(options: &Options) -> Result<Endpoints> {
 
 /// Who signs, by the flags or the environment.
 pub async fn wallet(options: &Options, endpoints: &Endpoints) -> Result<Wallet> {
-    if let Some(place) = &options.signer {
-        return Ok(place.open(endpoints.chain().await?).await?);
+    match &options.signer {
+        Some(place) => Ok(place.open(endpoints.chain().await?).await?),
+        None => Ok(here(options)?.into()),
     }
+}
+
+/// The key that the flags or the environment name, where no signer keeps it.
+fn here(options: &Options) -> Result<PrivateKeySigner> {
     let file = match (&options.keystore, &options.account) {
         (Some(file), _) => Some(file.clone()),
         (None, Some(name)) => Some(options.home().join("keystore").join(name)),
@@ -230,13 +256,12 @@ pub async fn wallet(options: &Options, endpoints: &Endpoints) -> Result<Wallet> 
         std::fs::metadata(&file).map_err(|error| {
             Error::Key(format!("{}: {error}: `muster account list` has the names that there are", file.display()))
         })?;
-        return Ok(key::from_keystore(&file, &password(options, false)?)?.into());
+        return Ok(key::from_keystore(&file, &password(options, false)?)?);
     }
-    let found = key::from_environment(KEY)?;
     let none = || {
         anyhow!(Error::Key(format!("which key? --account NAME, --keystore FILE, --signer PLACE, or {KEY} in the environment")))
     };
-    found.map(Wallet::from).ok_or_else(none)
+    key::from_environment(KEY)?.ok_or_else(none)
 }
 
 /// The password of the key's file, asked for where no file gives it; twice for a new one.

@@ -1,15 +1,22 @@
 //! Where inputs go and results come from, and what accounts say of it on the chain.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use alloy::primitives::{Address, B256, U256};
 use anyhow::{ensure, Context, Result};
 use clap::{Args, Subcommand};
-use muster_client::{digest_of, Bounds, IMuster, Lookup, Store, Stores};
+use muster_client::{digest_of, published_key, seal_input, Bounds, IMuster, Lookup, Store, Stores};
 use serde_json::json;
 
 use crate::session::{Report, Session};
 
 /// More bytes than these are not read.
 const LONGEST: usize = 1 << 30;
+/// The most nodes that an input is sealed to: some hundred bytes each.
+const KEYS: usize = 1_000;
+/// Nodes that are asked for at once.
+const PAGE: u32 = 64;
 /// The most bytes that the contract keeps of an account's stores.
 const PUBLISHED: usize = 256;
 
@@ -26,6 +33,9 @@ pub struct At {
     /// Look also into published stores on this machine or a network of one's own
     #[arg(long)]
     inside: bool,
+    /// Seal the input to the nodes that may run it, and have the result sealed to this account; to fetch a result that is
+    #[arg(long)]
+    private: bool,
 }
 
 impl At {
@@ -45,8 +55,34 @@ impl At {
     }
 
     /// How results are looked for.
-    pub fn lookup(&self) -> Result<Lookup> {
-        Ok(Lookup { named: self.open()?, bounds: Self::bounds(), inside: self.inside, ..Lookup::default() })
+    pub fn lookup(&self, session: &Session) -> Result<Lookup> {
+        let private = if self.private { Some(Arc::new(session.private()?)) } else { None };
+        Ok(Lookup { named: self.open()?, bounds: Self::bounds(), inside: self.inside, private, ..Lookup::default() })
+    }
+
+    /// Seals an input, if it is to be, to all nodes that could be drawn: of a GPU group, or with enough memory.
+    pub async fn sealed(&self, session: &Session, input: Vec<u8>, gpu: u32, vram: u16) -> Result<Vec<u8>> {
+        if !self.private {
+            return Ok(input);
+        }
+        let (mut keys, mut without, mut from) = (BTreeSet::new(), 0, 1);
+        loop {
+            let page = session.muster.read(IMuster::nodesCall { from, count: PAGE }).await?;
+            let Some(last) = page.last() else { break };
+            from = last.node + 1;
+            let able = |node: &&IMuster::NodeView| node.status != 0 && if gpu == 0 { node.vram >= vram } else { node.gpu == gpu };
+            for node in page.iter().filter(able) {
+                match published_key(&session.muster.stores_of(node.operator).await?) {
+                    Some(key) => drop(keys.insert(key.to_string())),
+                    None => without += 1,
+                }
+                ensure!(keys.len() <= KEYS, "more than {KEYS} nodes could be drawn: name a smaller GPU group by --gpu");
+            }
+        }
+        ensure!(without == 0, "nothing was paid: {without} nodes that could be drawn publish no key to seal the input to");
+        let reply = session.private()?.recipient();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        seal_input(&input, &keys, Some(&reply)).context("nothing was paid: the input cannot be sealed")
     }
 
     /// Puts an input where nodes find it, and gives its digest. Nothing is put by a dry run, or where there is no store: whoever names none
@@ -92,10 +128,10 @@ impl Command {
             }
             Self::Set { uris } => {
                 for uri in uris {
-                    let known = Stores::published(uri, Bounds::default(), true);
+                    let known = !Stores::published(uri, Bounds::default(), true).is_empty() || published_key(uri).is_some();
                     ensure!(
-                        !known.is_empty() && !uri.contains(' '),
-                        "{uri} is nothing that others read from: https://... or ipfs+https://gateway"
+                        known && !uri.contains(' '),
+                        "{uri} is nothing that others read: https://..., ipfs+https://gateway or age:age1..."
                     );
                 }
                 let uris = uris.join(" ");

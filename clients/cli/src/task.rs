@@ -220,7 +220,7 @@ const TRIES: u32 = 3;
 async fn fetch(session: &Session, id: u64, events: &[Past], stores: &At, out: &Path) -> Result<Report> {
     let far = || format!("what task {id} was answered with is not in the events of the last days: --days looks further back");
     let outcome = Outcome::of(id, events.iter().map(|past| &past.event)).with_context(far)?;
-    let lookup = stores.lookup()?;
+    let lookup = stores.lookup(session)?;
     let mut tried = 1;
     let found = loop {
         match session.muster.result(&outcome, &lookup).await {
@@ -262,6 +262,7 @@ impl Ask {
         let mut digests = Vec::from_iter(self.input_digest);
         for file in &self.inputs {
             let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
+            let bytes = self.stores.sealed(session, bytes, gpu, self.vram).await?;
             digests.push(self.stores.keep(session, &bytes).await.with_context(|| format!("{}", file.display()))?);
         }
         let (kind, redundancy) = (self.kind as u8, self.policy as u8);

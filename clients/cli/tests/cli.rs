@@ -7,7 +7,10 @@ use std::process::{Command, Output, Stdio};
 use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
-use muster_client::{digest_of, pause, Account, Bounds, Endpoints, IMuster, Muster, Request, Sender, Sending, Settings, Stores};
+use muster_client::{
+    digest_of, pause, seal_result, Account, Bounds, Endpoints, IMuster, Muster, Private, Request, Sender, Sending, Settings,
+    Stores,
+};
 use muster_fleet::world::{World, LEAST};
 use serde_json::Value;
 
@@ -741,6 +744,57 @@ async fn a_prompt_goes_in_and_a_picture_comes_out() {
     );
     assert!(!std::path::Path::new(&picture).exists());
     assert_eq!(person.says(&["task", "result", &id]).trim(), found.to_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_prompt_is_read_by_the_node_alone_and_its_picture_by_who_asked() {
+    let mut site = Site::new(&[]).await;
+    let operator = site.operator().await;
+    let person = site.person(1_000_000).await;
+    let at = |name: &str| site.homes.path().join(name).to_str().unwrap().to_string();
+    let (prompt, picture, store) = (at("prompt.json"), at("picture.png"), at("store"));
+    fs::write(&prompt, "a secret prompt").unwrap();
+    let run =
+        ["task", "run", "--out", &picture, "--store", &store, "--input", &prompt, "--fee", "70000", "--private", "--receipt"];
+    // Nobody could read it.
+    let refused = person.fails(1, &run);
+    assert!(
+        refused["error"].as_str().unwrap().contains("nothing was paid: 1 nodes that could be drawn publish no key"),
+        "{refused}"
+    );
+    assert!(!std::path::Path::new(&store).exists());
+
+    let key = Private::of(&PrivateKeySigner::from_bytes(&operator.key).unwrap());
+    operator.done(&["stores", "set", &key.entry()]);
+    let result = b"\x89PNG, or so".to_vec();
+    let node = {
+        let (account, place, result) = (operator.account().await, store.clone(), result.clone());
+        tokio::spawn(async move {
+            let id = loop {
+                let view = account.muster().read(IMuster::nodeCall { number: 1 }).await.unwrap();
+                if view.task != 0 {
+                    break view.task;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            };
+            let [sealed] = &*fs::read_dir(&place).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>() else {
+                panic!("one input")
+            };
+            let opened = key.open_input(&fs::read(sealed).unwrap()).unwrap();
+            assert_eq!(opened.input, b"a secret prompt");
+            let (digest, stores) = (digest_of(&result), Stores::open(&[&place], Bounds::default()).unwrap());
+            stores.put_private(digest, &seal_result(&result, &opened.reply.unwrap()).unwrap()).await.unwrap();
+            account.call(IMuster::submitCall { id, resultDigest: digest }, U256::ZERO).await.unwrap();
+            id
+        })
+    };
+    person.done(&run);
+    assert_eq!(fs::read(&picture).unwrap(), result);
+    let id = node.await.unwrap().to_string();
+    let fetch = ["task", "result", &id, "--out", &picture, "--store", &store];
+    let lost = person.fails(1, &fetch);
+    assert!(lost["error"].as_str().unwrap().contains("corrupt"), "{lost}");
+    person.done(&[&fetch[..], &["--private"]].concat());
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@
 //! | [`Stores`] | where inputs and results are |
 //! | [`Outcome`], [`Muster::result`] | from a task to the bytes of its result |
 //! | [`Secrets`], [`Seal`], [`Opening`] | commitments, and the results sealed under them |
+//! | `Private`, `seal_input` | with the feature `private`: inputs for nodes alone, results for their creator alone |
 //! | [`pause`] | why agents pause their nodes, as their calls say it |
 //! | [`key`] | keys out of encrypted files or the environment |
 //! | `observe` | a log and metrics, behind the feature of this name |
@@ -35,6 +36,8 @@ mod muster;
 #[cfg(feature = "observe")]
 pub mod observe;
 pub mod pause;
+#[cfg(feature = "private")]
+mod private;
 mod pulse;
 mod request;
 mod results;
@@ -56,11 +59,15 @@ pub use file::{private_directory, Lock};
 pub use http::{fetcher, post_json, redacted, Fault};
 pub use journal::{Entry, Fate, Signed};
 pub use muster::{parameter, Account, Done, Muster, BATCH, DISPATCH};
+#[cfg(feature = "private")]
+pub use private::{published_key, seal_input, seal_result, Opened, Private, PrivateError, SEALED};
 pub use pulse::{Head, Pulse};
 pub use request::Request;
 pub use results::{Answer, Lookup, NoResult, Outcome};
 pub use seal::{digest_of, image_hashes, image_value, Given, Opening, Seal, SealError, Secrets, Seed, NOTE};
 pub use sender::{Sender, Sending};
+#[cfg(feature = "private")]
+pub use store::PrivateResult;
 pub use store::{cid_of, Access, Attempt, Bounds, Found, Kept, Lost, Object, Store, Stores, BLOCK};
 pub use trouble::Trouble;
 pub use wallet::{Place, Wallet};

@@ -5,7 +5,7 @@ use alloy::primitives::{Address, B256};
 use crate::abi::Event;
 use crate::muster::Muster;
 use crate::seal::Seal;
-use crate::store::{Attempt, Bounds, Found, Stores};
+use crate::store::{Attempt, Bounds, Found, Lost, Stores};
 use crate::{Error, IMuster};
 
 /// An answer that counts, as the chain tells it.
@@ -113,6 +113,27 @@ pub struct Lookup {
     pub bounds: Bounds,
     /// Whether published ones may be on a network of one's own.
     pub inside: bool,
+    /// What opens results that are sealed to their creator.
+    #[cfg(feature = "private")]
+    pub private: Option<std::sync::Arc<crate::Private>>,
+}
+
+impl Lookup {
+    async fn sealed(&self, stores: &Stores, seal: Seal) -> Result<Found, Lost> {
+        #[cfg(feature = "private")]
+        if let Some(own) = &self.private {
+            return stores.open_private(crate::PrivateResult::Sealed(Box::new(seal)), own).await;
+        }
+        stores.open_sealed(&seal).await
+    }
+
+    async fn plain(&self, stores: &Stores, digest: B256) -> Result<Found, Lost> {
+        #[cfg(feature = "private")]
+        if let Some(own) = &self.private {
+            return stores.open_private(crate::PrivateResult::Plain(digest), own).await;
+        }
+        stores.get(digest).await
+    }
 }
 
 impl Muster {
@@ -142,13 +163,13 @@ impl Muster {
             let published = Stores::published(&published, lookup.bounds, lookup.inside);
             let stores = lookup.named.then(&published).then(&lookup.configured);
             if let Some(salt) = answer.salt {
-                match stores.open_sealed(&Seal::new(outcome.id, answer.node, salt)).await {
+                match lookup.sealed(&stores, Seal::new(outcome.id, answer.node, salt)).await {
                     Ok(found) => return Ok(found),
                     Err(lost) => attempts.extend(lost.attempts),
                 }
             }
             if !outcome.hashed {
-                match stores.get(answer.value).await {
+                match lookup.plain(&stores, answer.value).await {
                     Ok(found) => return Ok(found),
                     Err(lost) => attempts.extend(lost.attempts),
                 }

@@ -90,12 +90,23 @@ impl Seal {
         self.name
     }
 
+    /// Seals what [`seal_result`](crate::seal_result) has sealed to the creator, so that they do not have it before the reveal either. A key
+    /// seals one object only, so it has to be the same bytes each time.
+    #[cfg(feature = "private")]
+    pub fn seal_private(&self, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        self.close(sealed)
+    }
+
     /// Seals a result.
     ///
     /// # Errors
     /// [`SealError::OtherResult`] if the salt was not made for it: a key seals one result only.
     pub fn seal(&self, result: &[u8]) -> Result<Vec<u8>, SealError> {
         self.names(result)?;
+        self.close(result)
+    }
+
+    fn close(&self, result: &[u8]) -> Result<Vec<u8>, SealError> {
         let mut object = Vec::with_capacity(result.len() + AES_256_GCM.tag_len());
         object.extend_from_slice(result);
         let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
@@ -104,15 +115,21 @@ impl Seal {
     }
 
     /// Opens what a store has.
-    pub fn open(&self, mut object: Vec<u8>) -> Result<Vec<u8>, SealError> {
+    pub fn open(&self, object: Vec<u8>) -> Result<Vec<u8>, SealError> {
+        let result = self.open_unnamed(object)?;
+        self.names(&result)?;
+        Ok(result)
+    }
+
+    /// The same of what may be sealed to the creator inside, so that it need not be the result that the salt names.
+    pub(crate) fn open_unnamed(&self, mut object: Vec<u8>) -> Result<Vec<u8>, SealError> {
         let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
         let length = self.key.open_in_place(nonce, Aad::empty(), &mut object).map_err(|_| SealError::Broken)?.len();
         object.truncate(length);
-        self.names(&object)?;
         Ok(object)
     }
 
-    fn names(&self, result: &[u8]) -> Result<(), SealError> {
+    pub(crate) fn names(&self, result: &[u8]) -> Result<(), SealError> {
         let matches = digest_of(result)[..SECRET] == self.salt[SECRET..];
         matches.then_some(()).ok_or(SealError::OtherResult)
     }
@@ -135,6 +152,11 @@ pub struct Given {
 pub struct Seed(Zeroizing<[u8; 32]>);
 
 impl Seed {
+    #[cfg(feature = "private")]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0[..]
+    }
+
     /// That of these bytes.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(Zeroizing::new(bytes))
@@ -276,7 +298,7 @@ fn aes(key: &[u8]) -> LessSafeKey {
 }
 
 /// HKDF-SHA-256 without a salt.
-fn derive<const N: usize>(secret: &[u8], info: &[&[u8]]) -> Zeroizing<[u8; N]> {
+pub(crate) fn derive<const N: usize>(secret: &[u8], info: &[&[u8]]) -> Zeroizing<[u8; N]> {
     struct Length(usize);
     impl hkdf::KeyType for Length {
         fn len(&self) -> usize {

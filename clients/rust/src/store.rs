@@ -329,8 +329,8 @@ impl Store {
         removed.or_else(|trouble| if trouble == Trouble::Missing { Ok(()) } else { Err(trouble) })
     }
 
-    /// An object's bytes, checked on the way: no more than they may be, in time, and of the digest that names them.
-    async fn fetch(&self, object: Object, mut into: Sink) -> Result<Sink, Trouble> {
+    /// An object's bytes, checked on the way: no more than they may be, in time, and, if they are `named` by it, of their digest.
+    async fn fetch(&self, object: Object, mut into: Sink, named: bool) -> Result<Sink, Trouble> {
         let most = self.bounds.bytes;
         within(self.bounds.timeout, async {
             let (mut pieces, mut length, mut hash) = (self.get(object).await?, 0, Context::new(&SHA256));
@@ -345,7 +345,7 @@ impl Store {
             }
             let found = B256::from_slice(hash.finish().as_ref());
             match object {
-                Object::Plain(digest) if digest != found => Err(Trouble::Corrupt(format!("its digest is {found}"))),
+                Object::Plain(digest) if named && digest != found => Err(Trouble::Corrupt(format!("its digest is {found}"))),
                 _ => Ok(into),
             }
         })
@@ -423,7 +423,7 @@ impl Stores {
 
     /// The bytes with this digest, from the store that gives them first.
     pub async fn get(&self, digest: B256) -> Result<Found, Lost> {
-        self.find(Object::Plain(digest), |store, object| Box::pin(in_memory(store, object))).await.map(Found::from)
+        self.find(Object::Plain(digest), |store, object| Box::pin(in_memory(store, object, true))).await.map(Found::from)
     }
 
     /// The same into a file, which is there once its bytes are right; they are never all in memory.
@@ -435,7 +435,7 @@ impl Stores {
                 let unwritten = |error: std::io::Error| Trouble::Unwritten(error.to_string());
                 let place = path.parent().filter(|place| !place.as_os_str().is_empty()).unwrap_or(Path::new("."));
                 let beside = NamedTempFile::with_prefix_in(".new-", place).map_err(unwritten)?;
-                let Sink::File(file) = store.fetch(object, Sink::File(beside)).await? else { unreachable!("it is a file") };
+                let Sink::File(file) = store.fetch(object, Sink::File(beside), true).await? else { unreachable!("it is a file") };
                 file.persist(&path).map(drop).map_err(|error| unwritten(error.error))
             })
         })
@@ -449,8 +449,38 @@ impl Stores {
         self.find(Object::Sealed(seal.name()), move |store, object| {
             let seal = seal.clone();
             Box::pin(async move {
-                let bytes = in_memory(store, object).await?;
+                let bytes = in_memory(store, object, true).await?;
                 seal.open(bytes).map_err(|error| Trouble::Corrupt(error.to_string()))
+            })
+        })
+        .await
+        .map(Found::from)
+    }
+
+    /// A result that may be sealed to a creator, whose key opens it then: the plain one of a digest, or the one that a salt names.
+    #[cfg(feature = "private")]
+    pub async fn open_private(&self, of: PrivateResult, own: &Arc<crate::Private>) -> Result<Found, Lost> {
+        let object = match &of {
+            PrivateResult::Plain(digest) => Object::Plain(*digest),
+            PrivateResult::Sealed(seal) => Object::Sealed(seal.name()),
+        };
+        let (of, own) = (Arc::new(of), own.clone());
+        self.find(object, move |store, object| {
+            let (of, own) = (of.clone(), own.clone());
+            Box::pin(async move {
+                let corrupt = |error: &dyn std::fmt::Display| Trouble::Corrupt(error.to_string());
+                let mut bytes = in_memory(store, object, false).await?;
+                if let PrivateResult::Sealed(seal) = &*of {
+                    bytes = seal.open_unnamed(bytes).map_err(|error| corrupt(&error))?;
+                }
+                let right = |bytes: &[u8]| match &*of {
+                    PrivateResult::Plain(digest) => digest_of(bytes) == *digest,
+                    PrivateResult::Sealed(seal) => seal.names(bytes).is_ok(),
+                };
+                if !right(&bytes) && bytes.starts_with(crate::SEALED) {
+                    bytes = own.open_result(&bytes).map_err(|error| corrupt(&error))?;
+                }
+                right(&bytes).then_some(bytes).ok_or_else(|| corrupt(&"it is not what was answered"))
             })
         })
         .await
@@ -492,6 +522,12 @@ impl Stores {
     pub async fn put(&self, bytes: &[u8]) -> Result<(B256, Vec<Attempt>), Lost> {
         let digest = digest_of(bytes);
         Ok((digest, self.spread(Object::Plain(digest), bytes).await?))
+    }
+
+    /// Keeps a result under its digest, or what is sealed to its creator in its place, like [`Stores::put`]. On IPFS only plain ones are kept.
+    #[cfg(feature = "private")]
+    pub async fn put_private(&self, digest: B256, sealed: &[u8]) -> Result<Vec<Attempt>, Lost> {
+        self.spread(Object::Plain(digest), sealed).await
     }
 
     /// Keeps what [`Seal::seal`] made, like [`Stores::put`].
@@ -541,6 +577,15 @@ impl Stores {
     }
 }
 
+/// Which result is looked for.
+#[cfg(feature = "private")]
+pub enum PrivateResult {
+    /// By its digest.
+    Plain(B256),
+    /// By the salt of the commitment to it.
+    Sealed(Box<Seal>),
+}
+
 type Looking<T> = Pin<Box<dyn Future<Output = Result<T, Trouble>> + Send>>;
 /// Who gave it, what, and what those before said.
 type Looked<T> = (String, T, Vec<Attempt>);
@@ -557,8 +602,8 @@ impl From<Looked<Vec<u8>>> for Found {
     }
 }
 
-async fn in_memory(store: Arc<Store>, object: Object) -> Result<Vec<u8>, Trouble> {
-    match store.fetch(object, Sink::Memory(Vec::new())).await? {
+async fn in_memory(store: Arc<Store>, object: Object, named: bool) -> Result<Vec<u8>, Trouble> {
+    match store.fetch(object, Sink::Memory(Vec::new()), named).await? {
         Sink::Memory(bytes) => Ok(bytes),
         Sink::File(_) => unreachable!("it is in memory"),
     }

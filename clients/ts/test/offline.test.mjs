@@ -10,6 +10,7 @@ import * as muster from "../dist/index.js";
 import { used } from "../dist/interface.js";
 import { allPages } from "../dist/pages.js";
 import { readQueryOptions, resultQueryOptions } from "../dist/query.js";
+import { openInput, openWith } from "../dist/private.js";
 import { cidOf } from "../dist/stores/ipfs.js";
 import { commitmentOf, saltOf, sealResult } from "../dist/seal.js";
 
@@ -122,6 +123,17 @@ test("seals and commitments are those of the Rust library", async () => {
     assert.deepEqual(await openResult(hexToBytes(`0x${object}`), whose), bytes);
   }
   for (const { commitment, ...opened } of commitments) assert.equal(commitmentOf({ ...opened, id: BigInt(opened.id) }), commitment);
+});
+
+test("private inputs and results are those of the Rust library", async () => {
+  const { private: vectors } = JSON.parse(readFileSync(new URL("../../vectors.json", import.meta.url), "utf8"));
+  const { identity, recipient, input, result } = vectors;
+  for (const by of ["typescript", "rust"]) {
+    const [sealedInput, sealedResult] = [vectors[by].input, vectors[by].result].map((hex) => hexToBytes(`0x${hex}`));
+    const opened = await openInput(sealedInput, identity);
+    assert.deepEqual([new TextDecoder().decode(opened.input), opened.reply], [input, recipient], by);
+    assert.equal(new TextDecoder().decode(await openWith(sealedResult, identity)), result, by);
+  }
 });
 
 test("a commitment is keccak256(abi.encode(...))", () => {

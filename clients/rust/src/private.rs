@@ -1,0 +1,143 @@
+//! Inputs that only the nodes can read which may run them, and results that only the creator can: by age, <https://age-encryption.org>.
+//! docs/stores.md has the format.
+
+use std::io::{Read, Write};
+use std::str::FromStr;
+
+use age::x25519::{Identity, Recipient};
+use alloy::primitives::Address;
+use alloy::signers::local::PrivateKeySigner;
+use bech32::{Bech32, Hrp};
+use serde::{Deserialize, Serialize};
+
+use crate::seal::{derive, Seed};
+
+/// What sealed inputs and results begin with.
+pub const SEALED: &[u8] = b"muster sealed 1\n";
+/// What the entry begins with by which an account publishes its key beside its stores.
+const ENTRY: &str = "age:";
+
+/// Why something sealed is not read, or cannot be sealed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrivateError {
+    /// It is sealed to others.
+    #[error("it is sealed to others")]
+    Others,
+    /// It is changed, cut, or nothing that this version reads.
+    #[error("it is sealed, and broken: {0}")]
+    Broken(String),
+    /// That is no key to seal to.
+    #[error("{0:?} is no key of age's")]
+    Key(String),
+    /// There is nobody who is to read it.
+    #[error("there is nobody to seal it to")]
+    Nobody,
+}
+
+/// An account's key for what is sealed to it: it follows from the account's own.
+pub struct Private(Identity);
+
+/// What goes before an input inside its seal.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<String>,
+}
+
+/// An input that was sealed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Its bytes.
+    pub input: Vec<u8>,
+    /// Whom the result is to be sealed to, if to anybody.
+    pub reply: Option<String>,
+}
+
+impl Private {
+    /// That of an account whose key is here.
+    pub fn of(key: &PrivateKeySigner) -> Self {
+        Self::derived(&key.to_bytes()[..], &[b"muster age 1"])
+    }
+
+    /// That of a node, by the seed of its agent and its operator: the account's own key may be where no program reads it.
+    pub fn of_seed(seed: &Seed, operator: Address) -> Self {
+        Self::derived(seed.bytes(), &[b"muster age 2", operator.as_slice()])
+    }
+
+    fn derived(secret: &[u8], info: &[&[u8]]) -> Self {
+        let secret = derive::<32>(secret, info);
+        let text = bech32::encode_upper::<Bech32>(Hrp::parse_unchecked("age-secret-key-"), &secret[..]);
+        Self(Identity::from_str(&text.expect("32 bytes are encoded")).expect("any 32 bytes are a key"))
+    }
+
+    /// What others seal to.
+    pub fn recipient(&self) -> String {
+        self.0.to_public().to_string()
+    }
+
+    /// The entry by which an account publishes it.
+    pub fn entry(&self) -> String {
+        format!("{ENTRY}{}", self.recipient())
+    }
+
+    fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, PrivateError> {
+        let broken = |error: &dyn std::fmt::Display| PrivateError::Broken(error.to_string());
+        let file = sealed.strip_prefix(SEALED).ok_or_else(|| broken(&"it does not begin as such"))?;
+        let opening = age::Decryptor::new(file).map_err(|error| broken(&error))?;
+        let own: &dyn age::Identity = &self.0;
+        let mut reader = match opening.decrypt(std::iter::once(own)) {
+            Ok(reader) => reader,
+            Err(age::DecryptError::NoMatchingKeys) => return Err(PrivateError::Others),
+            Err(error) => return Err(broken(&error)),
+        };
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).map_err(|error| broken(&error))?;
+        Ok(bytes)
+    }
+
+    /// Opens an input that begins with [`SEALED`].
+    pub fn open_input(&self, sealed: &[u8]) -> Result<Opened, PrivateError> {
+        let mut bytes = self.open(sealed)?;
+        let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| PrivateError::Broken("no head".into()))?;
+        let head: Head = serde_json::from_slice(&bytes[..end]).map_err(|error| PrivateError::Broken(error.to_string()))?;
+        bytes.drain(..=end);
+        Ok(Opened { input: bytes, reply: head.reply })
+    }
+
+    /// Opens a result that begins with [`SEALED`].
+    pub fn open_result(&self, sealed: &[u8]) -> Result<Vec<u8>, PrivateError> {
+        self.open(sealed)
+    }
+}
+
+/// The key that an account publishes among its stores (`storesOf`).
+pub fn published_key(stores: &str) -> Option<&str> {
+    stores.split(' ').find_map(|entry| entry.strip_prefix(ENTRY))
+}
+
+fn seal(to: &[&str], parts: &[&[u8]]) -> Result<Vec<u8>, PrivateError> {
+    let read = |key: &&str| Recipient::from_str(key).map_err(|_| PrivateError::Key((*key).into()));
+    let keys: Vec<Recipient> = to.iter().map(read).collect::<Result<_, _>>()?;
+    let keys = keys.iter().map(|key| key as &dyn age::Recipient);
+    let sealing = age::Encryptor::with_recipients(keys).map_err(|_| PrivateError::Nobody)?;
+    let mut sealed = SEALED.to_vec();
+    let written = (|| {
+        let mut writer = sealing.wrap_output(&mut sealed)?;
+        parts.iter().try_for_each(|part| writer.write_all(part))?;
+        writer.finish()
+    })();
+    written.expect("memory takes what is written");
+    Ok(sealed)
+}
+
+/// Seals an input to the keys of the nodes that may run it; the result is to be sealed to `reply`.
+pub fn seal_input(input: &[u8], to: &[&str], reply: Option<&str>) -> Result<Vec<u8>, PrivateError> {
+    let head = serde_json::to_vec(&Head { reply: reply.map(Into::into) }).expect("a head is JSON");
+    seal(to, &[&head, b"\n", input])
+}
+
+/// Seals a result to the one who asked for it.
+pub fn seal_result(result: &[u8], to: &str) -> Result<Vec<u8>, PrivateError> {
+    seal(&[to], &[result])
+}
