@@ -250,7 +250,7 @@ impl Page<'_> {
             );
             let _ = writeln!(
                 out,
-                "- **Imbalance.** The same instances are asked for {} to {} times the mean by region, {} to {} where regions differ, {} to {} by model; 95 % of the tasks start within {}, {} and {} s.",
+                "- **Imbalance.** Demand on the same instances is {} to {} times the mean by region, {} to {} where regions differ, {} to {} by model. 95 % of the tasks start within {}, {} and {} s.",
                 number(region.demand.0), number(region.demand.1), number(uneven.demand.0), number(uneven.demand.1),
                 number(model.demand.0), number(model.demand.1), at(region).0, at(uneven).0, at(model).0
             );
@@ -314,18 +314,18 @@ networks that it simulates on the contract's own code; do not edit. Programs com
 ";
 
 const TASKS: &str = "\
-A task is a `createTask` that draws an earlier task's node, and a `submit`: medians of [gas.md](gas.md) with 100 nodes (*headline*; *by sixteen* where they are created in one call by `createTasks` and drawn in another), or all transactions of the [demonstration](gas-breakdown.md#the-demonstration-on-a-trace)
-from the first task on, divided by its REPLAYED tasks: draws, commitments, reveals, validators and timeouts are in it. Nothing else runs on the chain.
+A task is a `createTask` that draws an earlier task's node, and a `submit`. *Headline* adds their medians of [gas.md](gas.md) with 100 nodes. *By sixteen* has tasks created in one call by `createTasks` and drawn in another. *Demonstration* is the gas of all transactions of the [demonstration](gas-breakdown.md#the-demonstration-on-a-trace)
+from the first task on, divided by its REPLAYED tasks. It includes draws, commitments, reveals, validators and timeouts. Nothing else runs on the chain.
 ";
 
 const CHAINS_SAY: &str = "
 
-Arbitrum One, Nova and Sepolia had one gas target of 7 Mgas/s. Since ArbOS 51 they have six: 10 Mgas/s over a day, up to 60 over nine seconds; above any of them the base fee rises
+Arbitrum One, Nova and Sepolia had one gas target of 7 Mgas/s. Since ArbOS 51 they have six, from 10 Mgas/s over a day up to 60 over nine seconds. Above any of them the base fee rises
 ([chain parameters](https://docs.arbitrum.io/build-decentralized-apps/reference/chain-params),
 [the proposal](https://forum.arbitrum.foundation/t/aip-raise-the-gas-target-min-l2-base-fee-implement-improvements-to-the-pricing-algorithm/30182), which lets targets grow to 100 Mgas/s). A chain of one's own
-sets them itself; whether its machines keep up at 100 was not measured here.
+sets its targets itself. Whether its machines keep up at 100 was not measured here.
 
-More instances on one chain give no more tasks: gas does not grow with the network ([gas.md](gas.md)), so there is none to be saved by dividing it. Instances have to be on different chains.
+More instances on one chain give no more tasks: gas does not grow with the network ([gas.md](gas.md)), so dividing it saves none. Instances must be on different chains.
 ";
 
 const DATA_SAYS: &str = "\
@@ -337,9 +337,9 @@ With LOAD % of a million nodes at work, so many tasks may take BUSY s each on av
 ";
 
 const SIMULATED: &str = "\
-Simulated, not extrapolated: a [made-up network](../research/simulator.md#made-up-workloads) of NODES nodes, EACH tasks for each, load 0.7, one task in ten under policy 2, undivided and in instances of each size, every instance on the contract's own code. *By region*: nodes are
-spread evenly, and so are tasks but for luck, or regions' demands are drawn within UNEVEN % of the mean. *By base model*: each instance serves an equal share of the demand for base models (popular models several instances, rare ones together), and a node goes to the
-instance of one of its models that has the fewest nodes. Tasks never move between instances. Extrapolated: a million nodes are many more instances of the same sizes; what happens within one does not depend on how many there are beside it.";
+Simulated, not extrapolated: a [made-up network](../research/simulator.md#made-up-workloads) of NODES nodes, EACH tasks for each, load 0.7, and policy 2 for one task in ten. The network runs undivided and in instances of each size, every instance on the contract's own code. *By region*: nodes are
+spread evenly. Tasks are spread evenly but for luck, or regions' demands are drawn within UNEVEN % of the mean. *By base model*: each instance serves an equal share of the demand for base models. Several instances share a popular model, and rare models share one. A node goes to the
+instance of one of its models that has the fewest nodes. Tasks never move between instances. Extrapolated: a million nodes are many more instances of the same sizes. An instance works the same however many there are beside it.";
 
 const TABLE: &str = "\
 | division | instances | nodes of each | demand for each node, of the mean | starts where all models are (%) | waiting, mean (s) | 95 % | 99 % | 95 % in the worst instance | driven out or never started (%) |
@@ -351,13 +351,13 @@ const TAIL: &str = "
 
 On paper; nothing of this is built.
 
-- **Stake.** One stake must not answer for work in two instances at once: what can be slashed in either would be counted twice. The simplest rule keeps it safe: a node is in one instance at a time, and moves by `quit` here and `join` there, which the unbonding period
-  (a day) makes slow; a bridge that carries stake from `quit` to `join` by a message between chains needs to wait only until no commitment of the node is open. The largest stake, which weights refer to, is each instance's own: where an instance's operators stake less, the same stake weighs more
+- **Stake.** One stake must not answer for work in two instances at once: stake that either can slash would be counted twice. The simplest rule keeps it safe: a node is in one instance at a time, and moves by `quit` here and `join` there. The unbonding period
+  (a day) makes that slow. A bridge could carry stake from `quit` to `join` by a message between chains, and would wait only until no commitment of the node is open. Weights refer to each instance's own largest stake. Where an instance's operators stake less, the same stake weighs more
   there, which draws stakes to where they are scarce.
-- **Reputation.** H recovers within hours and need not travel. Q_long, ratings, kickouts and slashes do, or moving launders them. They lie in known words of the old instance ([storage.md](storage.md)), so that a storage proof against its chain's state root can carry them; an instance
-  would have to refuse operators who were anywhere before and bring no proof. Whoever takes a new address starts anew in one instance as he would in many: the stake is what that costs.
+- **Reputation.** H recovers within hours and need not travel. Q_long, ratings, kickouts and slashes do, or moving launders them. They lie in known words of the old instance ([storage.md](storage.md)), so a storage proof against its chain's state root can carry them. An instance
+  would need to refuse operators that were anywhere before and bring no proof. An operator with a new address starts anew in one instance as in many: that costs the stake.
 - **Routing.** An application chooses the instance as it creates the task: by its region, or by a table of models that the instances' owner publishes. Nothing corrects a bad choice afterwards: a queued task does not move.
-- **Parameters and programs** are set in each instance; the delays of upgrades have to run in all of them.
+- **Parameters and programs** are set in each instance. The delays of upgrades must run in all of them.
 
 ## Where the design stops
 
@@ -365,5 +365,5 @@ On paper; nothing of this is built.
 - **Node numbers have 24 bits**: 16,777,214 operators ever, in an instance. The ring of Pending tasks has 4,096 places: between two blocks no more can become Pending than that, above which creating is refused but for what is queued at once.
 - **Draws wait for a block**, so that no task that somebody idle could run starts sooner than the next one (0.25 s). Tasks of less than some seconds pay more for being dispatched than for the work.
 - **Small instances lose what numbers give**: a task finds fewer candidates, a group fewer peers whose answers can be compared, and an adversary needs fewer nodes for a given share. The number of instances should follow from the gas, and no further.
-- **Beyond some thousand tasks a second** for one owner, a task each on chain is the wrong unit, by sixteen or one by one: a channel between an application and a node that settles many tasks at once keeps what the chain is needed for, the choice of the node, the stake and the judgement.
+- **Beyond some thousand tasks a second** for one owner, a task each on chain is the wrong unit, by sixteen or one by one. A channel between an application and a node could settle many tasks at once. The chain would still choose the node, hold the stake and judge.
 ";

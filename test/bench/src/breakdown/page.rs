@@ -108,7 +108,7 @@ fn replayed(r: &Replayed) -> String {
     let files: Vec<String> = r.files.iter().map(file).collect();
     let flags = if r.flags.is_empty() { String::new() } else { format!(" {}", r.flags.join(" ")) };
     format!(
-        "`script/bench breakdown{flags}` replayed {} tasks on {} nodes, from {}. Programs not cached; the median of all successful calls of a function, whatever they did.",
+        "`script/bench breakdown{flags}` replayed {} tasks on {} nodes. Inputs: {}. Programs are not cached. Each figure is the median of all successful calls of a function, whatever they did.",
         thousands(r.tasks),
         thousands(r.nodes),
         files.join(" and ")
