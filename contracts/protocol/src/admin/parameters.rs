@@ -233,13 +233,13 @@ parameters! {
     "sampleBps" in "ten-thousandths": Limits.sample_bps = Fixed(1_000), 0 to Fixed(10_000);
     /// Blocks from a commitment to the one whose hash decides whether it is validated, and from there to the draw of validators
     "sampleDelay" in "blocks": Limits.sample_delay = Fixed(2), 2 to Fixed(64), LoweredWhileIdle;
-    /// Time after a commitment within which an answer that is not validated has to be revealed
+    /// Time after a commitment within which an unvalidated answer must be revealed
     "sampleWindow" in "seconds": Limits.sample_window = Fixed(600), 60 to Fixed(65_535), Proposed;
     /// Time for the reveals of a validation group
     "revealWindow" in "seconds": Limits.reveal_window = Fixed(7_200), 3_600 to Fixed(65_535), Proposed;
     /// Open commitments that a node can have and still get work
     "openMost" in "commitments": Limits.open_most = Fixed(2), 1 to Fixed(8), Proposed;
-    /// What a wrong or withheld answer costs
+    /// Slash for a wrong or withheld answer
     "slashTimes" in "fees": Limits.slash_times = Fixed(20), 0 to Fixed(255), Proposed;
     /// Nodes that a task's scope needs for scores, ratings, slashes and the reserve: joined ones of a sampled task, else idle ones
     "scorePool" in "nodes": Limits.score_pool = Fixed(9), 3 to Fixed(24), Proposed;
