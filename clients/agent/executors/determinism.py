@@ -397,15 +397,15 @@ def page():
 
 Under [validation](validation.md) answers of texts are compared bit by bit, and a node that answers otherwise than two others is slashed. So nodes of one GPU group must answer alike. This page says what was measured of that. `clients/agent/executors/gpu.sh determinism` measures it on the machine it runs on, keeps its numbers in [determinism.json](determinism.json), and writes this page.
 
-**No card has been measured.** Columns that say "not run" wait for that command on such a card; what the processor shows says nothing about its kernels. {"" if not cards else "Measured are: " + ", ".join(cards) + "."}
+**No card has been measured.** Columns that say "not run" wait for that command on such a card. The processor's results say nothing about a card's kernels. {"" if not cards else "Measured are: " + ", ".join(cards) + "."}
 
-Models have the shape of Llama and of Stable Diffusion, and weights that are drawn from a seed: they need no download, and what they say means nothing. Half of the texts are greedy, half are drawn by a seed at temperature 1. A trained model is surer of its next word than such a one, so that it differs less often; how much less is not known.
+Models have the shape of Llama and of Stable Diffusion, and weights that are drawn from a seed: they need no download, and their answers mean nothing. Half of the texts are greedy, and half are sampled by a seed at temperature 1. A trained model is surer of its next word, so it differs less often. How much less is not known.
 
 {table(["device", "command", "stack", "models", "texts", "images"], ran)}
 
 ## Texts
 
-How many answers of 1 / 100 / 1,000 tokens (fewer values where a run had fewer tokens) are equal to those of the executor's own setting: one request at a time, torch's own choice of attention, deterministic algorithms, the same number type.
+The table shows how many answers of 1 / 100 / 1,000 tokens equal those of the executor's own setting. A run with fewer tokens has fewer values. The executor's setting is one request at a time, torch's own choice of attention, deterministic algorithms and the same number type.
 
 {chr(10).join(part + chr(10) for part in parts)}
 ### One card against another
@@ -414,23 +414,23 @@ How many answers of 1 / 100 / 1,000 tokens (fewer values where a run had fewer t
 
 ## Images
 
-Bits in which the perceptual hash differs from that of the executor's own setting: mean, most; and how many images differ in more than `hammingMost`, {HAMMING}. The images of such a model are close to noise, the hardest case for [the hash](research/images.md).
+The table counts the bits in which the perceptual hash differs from that of the executor's own setting: mean, most. Then it counts the images that differ in more than `hammingMost`, {HAMMING}. The images of such a model are close to noise, the hardest case for [the hash](research/images.md).
 
 {chr(10).join(part + chr(10) for part in pictures)}
 ## What follows
 
-**How often an honest node would be slashed.** Two nodes have one setting, the third the other: it is alone as often as the texts differ. Of the longest answers that were measured, of all devices and number types together; the rate is the highest that so few texts do not exclude with a certainty of 95 %, and the loss is that of each answer that a group judges, in fees, at `slashTimes` {SLASH}.
+**How often an honest node would be slashed.** Two nodes have one setting, the third the other: it is alone as often as the texts differ. The table counts the longest answers measured, over all devices and number types. *Rate at most* is the highest that so few texts do not exclude with a certainty of 95 %. The loss is in fees for each answer that a group judges, at `slashTimes` {SLASH}.
 
 {table(["one of three has", "differ", "rate at most", "loss as measured", "loss at most"], rates)}
 
-- A node can bear a loss of a hundredth of a fee for each judged answer, that is one wrong answer in {100 * SLASH:,} at `slashTimes` {SLASH}. To show so little, {needed:,} answers in a row must agree: `gpu.sh determinism --prompts {needed}`. **Nobody has shown that on a card**, so `slashTimes` above 0 for texts is a decision without a measurement behind it.
+- A node can bear a loss of a hundredth of a fee for each judged answer: one wrong answer in {100 * SLASH:,} at `slashTimes` {SLASH}. To show that, {needed:,} answers in a row must agree: `gpu.sh determinism --prompts {needed}`. **Nobody has shown that on a card**, so `slashTimes` above 0 for texts is a decision without a measurement behind it.
 - At rate r of wrong answers, `slashTimes` is bearable up to 0.01 / r: at 1 in 100 that is 1, and at 1 in 10 it cannot be borne at all.
 
-**What may be listed** (`listGpuGroup`): one request at a time, one number type, one choice of attention, one version of everything, on one model of card. As far as was measured, {", ".join(row[0] for row in alike) or "nothing"} changed nothing.
+**May be listed** (`listGpuGroup`): one request at a time, one number type, one choice of attention, one version of everything, on one model of card. In the measurements, {", ".join(row[0] for row in alike) or "nothing"} changed nothing.
 
 **Never list**: servers that share batches among requests (vLLM, SGLang, llama.cpp with several slots, Ollama with parallel requests), and groups whose nodes choose attention, number type or threads each for itself. {"As measured, these changed texts: " + "; ".join(f"{row[0]} ({row[1]})" for row in apart) + "." if apart else ""} Such nodes take tasks of policy 0, and of policy 3 where a lost share is all that they risk.
 
-**The group's name.** The card's model is in it by NVIDIA's name; all else is in the eight digits of the golden answers: `transformers` and `openai` write the digits of their stack into every answer (versions of torch, CUDA, cuDNN and the library, number type, attention, context, the weights' digest; a server's own fingerprint), so that another stack has another name even if its golden answers read the same. Not in it is the driver: torch brings its own kernels, and whether a driver changes them was not measured. An owner who lists a group lists its number, and tells operators the card, the executor, its arguments, and `requirements-torch.lock`.
+**The group's name.** It has the card's model by NVIDIA's name, and eight digits of the golden answers for all else. `transformers` and `openai` write the digits of their stack into every answer. These cover the versions of torch, CUDA, cuDNN and the library, number type, attention, context and the weights' digest, or a server's own fingerprint. So another stack has another name even if its golden answers read the same. The name leaves out the driver: torch brings its own kernels, and whether a driver changes them was not measured. An owner who lists a group lists its number, and tells operators the card, the executor, its arguments, and `requirements-torch.lock`.
 """
     PAGE.write_text(text)
 
