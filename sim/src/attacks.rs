@@ -144,7 +144,7 @@ fn page(found: &Found, options: &Options) -> String {
     let _ = write!(
         page,
         "An honest node deviates once in {} answers: {} did. Slashed were, in all, {} nodes while idle, {} busy, {} about to pause, {} about to leave, {} paused and {} \
-         that had left.\n{SEARCH}\n",
+         that had left.\n{SEARCH}",
         thousands(DEVIATES),
         thousands(sum.deviations),
         thousands(sum.states[1]),
@@ -163,9 +163,9 @@ fn page(found: &Found, options: &Options) -> String {
     let slashed = |cause| sum.slashed.get(&cause).copied().unwrap_or_default();
     let _ = write!(
         page,
-        "\nNone of the {} slashes of honest nodes was by a minority: in {} two of the group were the adversary's, {} were of nodes that had deviated, and {} by tasks that have two right \
-         answers, which burn {} tokens of honest nodes for each that the adversary pays, mostly for work that was done. Between a hash and its draw {} calls were looked at by playing them out; worth more \
-         to the adversary than none: {}. Where it chose when to validate, {} of the nodes that could be drawn were its own on average, and {} of all that had joined; of all strategies together {} and {}. Alone in {} \
+        "\nNone of the {} slashes of honest nodes was by a minority. In {} two of the group were the adversary's, {} were of nodes that had deviated, and {} by tasks that have two right \
+         answers. Such tasks burn {} tokens of honest nodes for each that the adversary pays, mostly for work that was done. The search played out {} calls between a hash and its draw, and {} of them were worth more \
+         to the adversary than none. Where it chose when to validate, {} of the nodes that could be drawn were its own on average, and {} of all that had joined; of all strategies together {} and {}. Alone in {} \
          of the blocks it had two of the group in {} of {} groups.\n",
         thousands(sum.slashed.values().sum()),
         thousands(slashed(Cause::Majority)),
@@ -230,8 +230,8 @@ fn best(page: &mut String, found: &Hunted, budget: &Budget) {
     let _ = write!(
         page,
         "\n## The best plans\n\nHere the adversary owns a third of the nodes, or two fifths. For each kind of harm {} plans are played, {} lives each: in the first half by chance, then the best so far crossed with others. The {} best by token and by gas are then \
-         played for {} lives each in networks in which they were not chosen, and the best of these is shown. What is spent is counted in tokens where the harm is, else in parts, of which each is what one node's work on one task is offered (which may be the least fee: \
-         then gas is what it costs). Gas is that of the adversary's calls: storage, logs and start. *For gas alone*: the fees are less than a millionth of it. *None*: no plan did any, or no more than luck does (three deviations, of the reserve).\n{BEST}",
+         played for {} lives each in networks in which they were not chosen, and the best of these is shown. Spending is counted in tokens where the harm is, else in parts. A part is the offer for one node's work on one task. It may be the least fee: \
+         then the plan costs gas. Gas is that of the adversary's calls: storage, logs and start. *For gas alone*: the fees are less than a millionth of it. *None*: no plan did any, or no more than luck does (three deviations, of the reserve).\n{BEST}",
         thousands(budget.plans),
         budget.seasons.0 * budget.lives,
         LEADERS,
@@ -270,13 +270,13 @@ fn of_old(page: &mut String, found: &Found) {
     let ((scores, strangers), (ratings, others)) = (errors(Rule::ErrorsScore), errors(Rule::OpenRates));
     let _ = write!(
         page,
-        "\nScores of 0 and wrong ratings that honest nodes got for an error, or for an answer that no majority contradicted: {} with the first rule put back, of which {} in tasks of honest \
-         applications, whose model the nodes lacked; {} and {} with the fifth; today {}.\n",
+        "\nScores of 0 and wrong ratings that honest nodes got for an error, or for an answer that no majority contradicted: {} today. With the first rule put back they are {}, of which {} in tasks of honest \
+         applications, whose model the nodes lacked. With the fifth they are {} and {}.\n",
+        thousands(found.today.sum.blamed),
         thousands(scores),
         thousands(strangers),
         thousands(ratings),
         thousands(others),
-        thousands(found.today.sum.blamed),
     );
 }
 
@@ -300,7 +300,7 @@ fn lone(page: &mut String, found: &[Lone]) {
     let limit = 1.0 - 1.0 / (rate * (SLASH + 1.0));
     let _ = write!(
         page,
-        "\nA slash of {SLASH} fees deters who has no validator of his own up to {} of such blocks.\n",
+        "\nA slash of {SLASH} fees deters senders without a validator of their own up to {} of such blocks.\n",
         percent((limit * 1e3) as u64, 1_000, 0)
     );
 }
@@ -340,14 +340,13 @@ fn shares(page: &mut String, found: &[Vec<Share>]) {
     let single = payment(10_000, RATES[0] as u16);
     let _ = write!(
         page,
-        "\nBy the formula a slash of {SLASH} fees deters up to f = {} at r = {}, and {} at r = {}. It is on the safe side: a node is paid {} % of a fee at r = {}, not all of it; where it is backed, it and the \
+        "\nBy the formula a slash of {SLASH} fees deters up to f = {} at r = {}, and {} at r = {}. It is on the safe side: a node is paid {} % of a fee at the lower rate, not all of it. Where it is backed, it and the \
          validators that back it share three such payments. So measured in what all of them earn, they break even sooner.\n",
         percent((limit(0.1) * 1e3) as u64, 1_000, 0),
         0.1,
         percent((limit(0.3) * 1e3) as u64, 1_000, 0),
         0.3,
         fixed(single as f64 / 100.0, 1),
-        0.1,
     );
 }
 
@@ -376,20 +375,20 @@ const HEAD: &str = "\
 
 [All pages](../README.md)
 
-What stands against each of them, and what remains, is said in [security.md](../security.md#validation). This page has the figures.
+[security.md](../security.md#validation) has the defence against each of them, and the risk that remains. This page has the figures.
 ";
 
 const WHAT: &str = "
 ## The search
 
-An adversary owns between one node and two fifths of those of a network of 10 to 29, half of the networks being of 13 at most, an application, and an address without a node. In each *life* it plays one of the strategies below, or two
-at once, until a validation group has been judged and everything has ended; some twenty lives share a network with its stakes, scores and reserve. Policy, kind of task, fee, rate of
-sampling, slashes of images, delay of draws, and how soon honest passers-by drive what they can, are left to chance; all calls go through the contract's door, as calldata. Honest nodes answer
+An adversary owns an application, an address without a node, and between one node and two fifths of a network of 10 to 29. Half of the networks have 13 nodes at most. In each *life* it plays one of the strategies below, or two
+at once, until a validation group has been judged and everything has ended. Some twenty lives share a network with its stakes, scores and reserve. Chance decides the policy, kind of task, fee, rate of
+sampling, slashes of images and delay of draws, and how soon honest passers-by make the calls they can. All calls go through the contract's door, as calldata. Honest nodes answer
 rightly, some of them slowly or too late, and pause now and then. One in six lacks the model that all others hold, and reports an error where a task requires it; so does every honest node where a task
 requires what only the adversary has. Now and then the owner lowers or raises the least stake, and `slashTimes`, `openMost` and `startFeeBps`, proposed in time, change under what is open. After every call:
 
 - each wei that came in is in one place: stakes, returned stakes, credit, fees, reserve, burnt and income; and the fees that storage holds are those of the logs;
-- no call of an honest party is refused that it is entitled to. Only draws that are due, a full ring of tasks and a full ring of calls may ask for `dispatch` first, and then it has to go through;
+- no call of an honest party is refused that it is entitled to. Only draws that are due, a full ring of tasks and a full ring of calls may ask for `dispatch` first, and then it must go through;
 - no honest node is slashed by a minority of its group, unless it deviated itself, or the task has two right answers by its creator's will;
 - every slash takes what is owed, to the granule, from stake, returned stake or credit. That no stake leaves while a commitment is open is tried with an `unbonding` of 0, in `test/model/tests/search.rs`.
 ";
@@ -420,9 +419,9 @@ Each of these rules was in force once. Put back alone, in the simulation, the sa
 const LONE: &str = "
 ## The lone sender
 
-Whoever is the only sender of the block that decides can try what he sends in it until its hash suits him. It is the block `sampleDelay` after his commitment, or that of a draw: being alone in the others
-between is of no use to him, and a longer delay no cure. Of his answers r (1 - q) are sampled then, q the share of blocks with one sender; here r is 0.1. He breaks even at (1 - r (1 - q)) / (r (1 - q)) fees.
-The last columns: groups of three in which two of twenty nodes, his, are a majority, if he may be alone in the block that draws them.
+The only sender of the deciding block can vary their transactions until its hash suits them. That block comes `sampleDelay` after their commitment, or is that of a draw. Being alone in the blocks
+between is of no use to them, and a longer delay no cure. Of their answers r (1 - q) are sampled then, q the share of blocks with one sender; here r is 0.1. They break even at (1 - r (1 - q)) / (r (1 - q)) fees.
+The last columns: groups of three in which the sender's two of twenty nodes are a majority, if the sender may be alone in the block that draws them.
 
 | one-sender blocks | sampled, by formula | measured | breaks even at, fees | two of three, by formula | measured |
 | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -431,7 +430,7 @@ The last columns: groups of three in which two of twenty nodes, his, are a major
 const MAJORITY: &str = "
 ## What a share of the nodes gets
 
-f is the share of the weight in a task's scope at the adversary's moment: among the nodes that are idle when three are drawn, and among those that could be drawn when a node's answer is validated. With
+f is the share of the weight in a task's scope at the adversary's moment. For groups it counts the nodes that are idle when three are drawn. For a node's answer it counts those that could be drawn to validate it. With
 equal stakes it takes f / (1 - f) times the others' stakes, which are returned. Two of three decide what is right, share the pot, and burn the third's slash; three only say what they like. A first node that lies
 is backed with p' = 1 - (1 - f)^2, and breaks even at a slash of (1 - r + r p') / (r (1 - p')) fees. Measured on a hundred equal nodes (drawn without replacement) and, for the first node, a hundred others.
 
@@ -442,8 +441,8 @@ is backed with p' = 1 - (1 - f)^2, and breaks even at a slash of (1 - r + r p') 
 const TEN: &str = "
 ## Fifty tens
 
-What it takes to fill one node's pool with fifty scores of 10: tasks of one's own whose answer is known, so that the node commits at once. The price is what other nodes and the reserve keep of the fees, in
-parts (what one node's work on one task is offered, which may be the least fee); hours are those of one task after the other. The weight is that beside a node of the same stake without scores.
+The table prices filling one node's pool with fifty scores of 10. The tasks are the adversary's own and their answers known, so the node commits at once. The price is the part of the fees that other nodes and the reserve keep. It is in
+parts: a part is the offer for one node's work on one task, and may be the least fee. Hours are those of one task after the other. The weight is that beside a node of the same stake without scores.
 
 | nodes | the adversary's | policy | required model | tasks | groups | price, parts | hours | weight |
 | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |
