@@ -672,19 +672,24 @@ const HEAD: &str = "\
 Made by `script/bench conformance`; `devnode/tests/conformance.rs` checks every figure, and that this page is what the
 command prints.
 
-Each row is a program of a few instructions (`devnode/tests/support/cases.rs`). What it must cost is a sum made by
+Each row is a program of a few instructions (`devnode/tests/support/cases.rs`). Its expected cost is a sum made by
 hand from the price lists of public sources (Nitro's release branch of ArbOS 60, read for facts), not by the code that
 meters it. Ink is what the program itself uses, 10,000 ink are one gas. Gas is what the receipt shows before refunds:
-21,000, calldata, the program's start and its ink, rounded up. The start follows from the file: 8,832 + 8.252 per function +
-1.059 per parameter and result + 0.1286 per byte uncached; 352 + 0.1342 per function + 0.00089 per parameter and result +
-0.00122 per byte + 1.628 per global (4 more than in the file) + 0.75244 per byte of data and element segments + 5 per page
-always, each term rounded down; 1,000 per page beyond two. L1 data costs nothing on this node.
+21,000, calldata, the program's start and its ink, rounded up. The start is a sum
+over the file, each term rounded down:
+
+- Uncached only: 8,832 + 8.252 per function + 1.059 per parameter and result + 0.1286 per byte.
+- Always: 352 + 0.1342 per function + 0.00089 per parameter and result + 0.00122 per byte + 1.628 per global (4 more than in
+  the file) + 0.75244 per byte of data and element segments + 5 per page.
+- 1,000 per page beyond two.
+
+L1 data costs nothing on this node.
 
 Rows that say \"Nitro's own figure\" compare with what Nitro's own tests record for a single host function
 (`system_tests/program_ink_test.go` of the release branch, run there on Nitro itself).
 
-A program that fails keeps what gas is left; one that runs out of ink or stack loses all it was given: 20,000,000, or
-what the row says beside what was used before its first instruction. Programs of \"static\" rows are called by an EVM
+A program that fails keeps the gas that is left. One that runs out of ink or stack loses all it was given: 20,000,000, or
+the row's figure beside the gas used before its first instruction. Programs of \"static\" rows are called by an EVM
 contract, which adds 2,627 gas, or 2,630 if they fail.
 
 | program | ends | ink expected | ink got | gas expected | gas got | cached: expected | cached: got | how |

@@ -225,9 +225,9 @@ read for facts: `arbitrum/apibackend.go` (`headerByNumberImpl`, `StateAndHeaderB
 ahead at `pending` since v2.3 (February 2024). A client that names `latest` in its estimates has them made in block N, and its
 transaction comes into N + 1 or later.
 
-\"Newest hash\" is what `arbBlockHash` gives of the block before, \"its own\" the same of the block itself; `blockhash` is asked for the L1
-block before `block.number`, which Nitro answers with the L2 block that was the newest when it came; \"history\" is the contract of EIP-2935. The
-base fee is 0 for whoever names no price; `eth_fillTransaction` names one.
+\"Newest hash\" is `arbBlockHash` of the block before, and \"its own\" that of the block itself. `blockhash` is asked for the L1
+block before `block.number`. Nitro answers with the newest L2 block when that came. \"History\" is the contract of EIP-2935. The
+base fee is 0 for calls that name no price; `eth_fillTransaction` names one.
 
 | asked | must be | is | by |
 | --- | --- | --- | --- |
