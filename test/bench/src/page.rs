@@ -35,9 +35,8 @@ pub fn compiler() -> Result<String> {
 /// Of the page: the gas that calls demand at their start.
 fn demands() -> String {
     let mut out = String::from(
-        "\n### What calls demand\n\nA call that may have to do what others left due refuses at its start (`GasTooLow`) if it has less gas than that can take. So an estimate of gas \
-         finds a limit that suffices whatever is due when the transaction is included. Gas that is not used is not paid for. Every call that is measured on this page, but those of `dispatch` for several \
-         draws, was sent with hardly more than it demands.\n\n| gas | calls |\n| ---: | --- |\n",
+        "\n### What calls demand\n\nSome calls may do work that others left due. Such a call refuses at its start (`GasTooLow`) if it has less gas than that work can take. So an estimate of gas \
+         finds a limit that suffices whatever is due when the transaction is included. Unused gas costs nothing. Every call measured on this page, but those of `dispatch` for several draws, was sent with hardly more than it demands.\n\n| gas | calls |\n| ---: | --- |\n",
     );
     let functions = PROGRAMS.iter().flat_map(|(_, functions)| *functions);
     let mut by_floor = BTreeMap::<u64, Vec<String>>::new();
@@ -193,8 +192,8 @@ impl Report {
         );
         let _ = writeln!(out, "Programs compiled by {}.\n\n![Gas against the number of nodes](figures/gas.svg)\n", self.compiler);
         out.push_str(
-            "## Against the limits\n\nMedians, programs cached / not cached. *Floor*: what any contract would pay at least for the same change: 21,000, calldata, \
-             5,000 for each storage word that ends up different (22,100 for one that was zero), events. What is read and computed is free in it. \
+            "## Against the limits\n\nMedians, programs cached / not cached. *Floor*: the least that any contract would pay for the same change: 21,000, calldata, \
+             5,000 for each storage word that ends up different (22,100 for one that was zero), events. Reads and computing are free in it. \
              A median above its limit fails the command; a goal that is missed is marked.\n\n\
              | operation | nodes | queued | values | cached | not cached | limit | goal | times the floor |\n| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n",
         );
@@ -222,17 +221,15 @@ impl Report {
         }
         out.push_str(&self.among_grades());
         out.push_str(
-            "\nTo see every size at its steady cost, the words that a task leaves at its node (who pays, the order, the models in use) are copied from one node that \
-             worked to all others before the rows that are not \"a node's first\"; in the rows of validation also the words that a commitment and a score leave. \
-             A node that joins with at most six models writes the two words of its first task of one model, at its operator's cost; with more, the first task does. \
+            "\nRows other than \"a node's first\" show every size at its steady cost. Before them, the words that a task leaves at its node (who pays, the order, the models in use) are copied from \
+             one node that worked to all others. Rows of validation also copy the words that a commitment and a score leave. A node that joins with at most six models writes the two words of its first task of one model, at its operator's cost; with more, the first task does. \
              Large networks and queues are made by the contract's code beside the chain and written to it; each run checks on a part that \
              transactions leave the same words.\n\n\
-             What moves a little: with few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes, which `quit` \
-             changes up to the first word whose largest stake stays, has a level more for every four times as many nodes (five more from 100 to 100,000), the queue's trees \
-             likewise for queued tasks; a node that quits from amid its lists has the last of each moved to its place; \
-             starting or ending a task that never queued touches neither.\n\n\
-             ## What an adversary can do\n\nThe dearest transaction of each run, `dispatch` and `createTasks` of more than one task apart (whoever calls them chooses how many). The limit is 1,000,000.\n\n\
-             | run | calls | dearest | gas, not cached | median create and dispatch |\n| --- | ---: | --- | ---: | ---: |\n",
+             Some figures move a little. With few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes has a level more for every four times as many nodes \
+             (five more from 100 to 100,000). `quit` changes it up to the first word whose largest stake stays. The queue's trees grow likewise with queued tasks. When a node quits from amid its \
+             lists, the last of each moves to its place. Starting or ending a task that never queued touches neither kind of tree.\n\n\
+             ## What an adversary can do\n\nThe most expensive transaction of each run, `dispatch` and `createTasks` of more than one task apart (whoever calls them chooses how many). The limit is 1,000,000.\n\n\
+             | run | calls | most expensive | gas, not cached | median create and dispatch |\n| --- | ---: | --- | ---: | ---: |\n",
         );
         for a in &self.attacks {
             let _ = writeln!(
@@ -303,8 +300,8 @@ impl Report {
     fn no_trend(&self) -> String {
         let (count, most) = self.points.extent();
         let mut out = format!(
-            "\n## Single calls\n\nEvery point is the dearest of all calls of the rows and of the runs with an adversary that met the same: models of the task created, started or ended, tasks queued and nodes \
-             joined (two digits of both). {} points, the dearest of {} ([`{}`]({})). Ordinary calls cost the same with 100 and with 100,000 nodes. Calls that queue a task or start a queued one rise by a level of the queue's trees for every four times as many tasks, and a queue that grows opens new words besides. A task has at most eight models: rows ask for one, adversaries for eight.\n",
+            "\n## Single calls\n\nEvery point is the most expensive of the calls that met the same conditions, in the rows and in the runs with an adversary. The conditions are the models of the task created, \
+             started or ended, and tasks queued and nodes joined (two digits of both). There are {} points, and the most expensive call took {} ([`{}`]({})). Ordinary calls cost the same with 100 and with 100,000 nodes. Calls that queue a task or start a queued one rise by a level of the queue's trees for every four times as many tasks, and a queue that grows opens new words besides. A task has at most eight models: rows ask for one, adversaries for eight.\n",
             thousands(count as u64),
             thousands(most),
             POINTS.rsplit('/').next().unwrap_or(POINTS),
@@ -319,9 +316,9 @@ impl Report {
     /// Of the page: innocent calls, and what strangers can add to them.
     fn among_strangers(&self) -> String {
         let mut out = format!(
-            "\n### Innocent calls among strangers\n\nStrangers have made {} GPU names known and have tasks of all grades queued for 256 sizes of VRAM, and for their GPUs, up to the queue's \
-             capacity; 384 idle nodes of theirs held models that tasks ask for, and dropped them. Then other tasks of theirs are due, to be drawn by the next call. Programs not cached; \
-             the most of several hashes and backlogs. The limit is {}, the goal of calls of validation {}.\n\n\
+            "\n### Innocent calls among strangers\n\nStrangers have made {} GPU names known. Their tasks of all grades are queued for 256 sizes of VRAM, and for their GPUs, up to the queue's capacity. Their 384 idle nodes held models \
+             that tasks ask for, and dropped them. Then other tasks of theirs are due, and the next call draws them. Programs are not cached. Each figure is the most of several hashes and \
+             backlogs. The limit is {}, the goal of calls of validation {}.\n\n\
              | call | nothing due | at most | what was due |\n| --- | ---: | ---: | --- |\n",
             thousands(self.strangers.into()),
             thousands(DEAREST),
