@@ -281,8 +281,8 @@ const CHOICE: &str = "\
 ## The choice follows the weights
 
 Probabilities are worked out beside the contracts, in floating point, from the formulas. Chi-square compares them with
-the draws; a right sampler exceeds the limit once in a thousand times. In the last column the same draws are compared
-with weights of which every other one (by rank) is 5 % higher, that is, as if the sampler were biased so: this must
+the draws; a right sampler exceeds the limit once in a thousand times. The last column compares the same draws
+with weights of which every other one (by rank) is 5 % higher, as if the sampler were biased so. This must
 exceed the limit, and does, or the test fails.
 
 The contracts' code in memory (`contracts/protocol/tests/draw.rs`): stakes from 400 to 4,000,000, mixed scores, H and
@@ -294,9 +294,9 @@ models, nodes that go busy and come back.
 
 const CHOICE_WASM: &str = "
 Through the compiled programs, one task per draw (`test/suite/tests/network/weight.rs`): 24 nodes of such stakes and
-mixed H, scores and models, which go busy and come back, and tasks with and without models, VRAM and a required GPU.
+mixed H, scores and models go busy and come back. Their tasks come with and without models, VRAM and a required GPU.
 The probabilities differ from draw to draw, so the statistic is the sum of the differences, weighed by the inverse of
-their covariance. So few draws cannot show a bias of 5 %; instead the same draws have to refute four rules with a
+their covariance. So few draws cannot show a bias of 5 %; instead the same draws must refute four rules with a
 mistake.
 
 | rule | tasks | draws | statistic | degrees of freedom | limit at 0.1 % | |
@@ -337,8 +337,8 @@ const MUTANTS: &str = "
 
 cargo-mutants lists changes of the code, each in one place; a change that no test notices survives. `script/mutants` builds and tests them one after the other. For
 these figures all were built at once, each behind a switch, and each was tried with the tests that reach the function it is in. Of the formulas (`script/mutants core`)
-1298 changes are listed: 19 do not compile, 24 place fields at compile time (`word.rs`; an earlier run has noticed them), and of the other 1255 tests fail with 1206
-and never end with 17. `bound.rs`, and `best_target` and `mean_target` in `adaptive.rs`, have changed since and were run again: of 90 changes tests fail with 86, three never end, and one is in
+it lists 1298 changes. 19 do not compile, and 24 place fields at compile time (`word.rs`; an earlier run has noticed them). Of the other 1255, tests fail with 1206
+and never end with 17. `bound.rs`, and `best_target` and `mean_target` in `adaptive.rs`, have changed since and were run again. Of their 90 changes tests fail with 86, three never end, and one is in
 the table. A line with one of the 32 survivors is gone. None of them changes a result:
 
 | mutant | why it changes nothing |
@@ -355,9 +355,12 @@ All files of the contract's rules have been run to the end, but for `chain.rs` a
 `contracts/protocol` were tried, and where none notices a change, those that compare random operations with the reference model (`test/model`), not all of them with every
 survivor. A change that no build lets through is not counted; one that the compiler's own check of a table refuses counts as noticed. A test is stopped after four seconds, or ten
 times its time. Files and functions are named as they were then: since, the sources are laid out by a task's way
-([CONTRIBUTING.md](../../CONTRIBUTING.md)), and `groups.rs`, `tasks.rs`, `nodes.rs`, `network.rs`, `draw.rs` and `reputation.rs` are divided. Of the files from `groups.rs` to `registry.rs` some lines have changed since their run; what queues a task at its creation and the trees' shorter ways up (`can_queue`, `nobody_idle`, `manned`,
-`Bracket::set`, `pool::set`, `settle`) were changed by hand in 48 places, of which tests of the contracts notice 44 and the model the other four; the lists of holders that are read before a draw (`roll`), candidates that are not counted, a pool's free places, and
-what else is queued at its creation, in 35 places, of which they notice 31, and the other four change no more than a few words that are read. `reputation.rs`, what is new of `ring.rs` (`choose`) and `sampler.rs`
+([CONTRIBUTING.md](../../CONTRIBUTING.md)), and `groups.rs`, `tasks.rs`, `nodes.rs`, `network.rs`, `draw.rs` and `reputation.rs` are divided. Of the files from `groups.rs` to `registry.rs` some lines have changed since their run. Mutants of those were made by hand:
+
+- Queueing a task at its creation and the trees' shorter ways up (`can_queue`, `nobody_idle`, `manned`, `Bracket::set`, `pool::set`, `settle`), in 48 places. Tests of the contracts notice 44, and the model the other four.
+- The lists of holders that are read before a draw (`roll`), uncounted candidates, a pool's free places, and the other tasks queued at their creation, in 35 places. They notice 31, and the other four change no more than a few words that are read.
+
+`reputation.rs`, what is new of `ring.rs` (`choose`) and `sampler.rs`
 (`sizes`, `everybody`), `places` in `parking.rs` and the constants were run last, as they are now.
 
 | file | changes | a test of the contracts notices | never end | only the reference model does | survive |
@@ -442,8 +445,8 @@ The survivors change no result:
 | `reputation.rs`, `form_rated`: bitwise or to exclusive or | the flag is not set before |
 | `reputation.rs`, `is_dear`: `> DEAR` to `>= DEAR` | one unit of an estimate, which decides between one draw and several |
 
-Tests have been added for some 240 of the changes that the tests of the contracts had let pass. Some of them the reference model had not noticed either: with one, who was
-set aside and left would have lost count of its open commitments; with another, who was slashed while paused would have taken somebody else out of a list.
+Tests have been added for some 240 of the changes that the tests of the contracts had let pass. Some of them the reference model had not noticed either. With one, a node that was
+set aside and left would have lost count of its open commitments. With another, a node slashed while paused would have taken another node out of a list.
 ";
 
 const DRIVEN: &str = "
@@ -458,8 +461,8 @@ takes long to compare. A run that fails is cut down to a short one before it is 
 ";
 
 const FAULTS: &str = "
-That the driver finds faults, and cuts the run down, is tested with three of them built in: a wei too much for who
-cancels (generous), a pause whose event gets lost (silent), and forced ether taken for income (gullible).
+Three built-in faults test that the driver finds faults and cuts the run down. They are a wei too much for the creator
+that cancels (generous), a pause whose event gets lost (silent), and forced ether taken for income (gullible).
 
 | fault | operations | cut down to |
 | --- | ---: | ---: |
@@ -474,14 +477,14 @@ How often what happened, by the names of the events. A task is aborted by timeou
 const OUTCOMES: &str = "
 ## Every outcome of a validation group
 
-Each member of a group does one of nine things: it gives the first answer fast or slowly, the second fast or slowly, or a third, reports an error, withholds, lets its deadline pass, or is not
-there. Over plain values all 729 combinations are judged (`contracts/core/tests/validation.rs`). Those that a group can come to are played on real groups, each of its own:
-512 of a replicated task, 448 of a sampled one, whose first node has committed, and 63 more where the scope has one node or two. The other 154 cannot come to be: in them the first is not there or
+Each member of a group does one of nine things. It gives the first answer fast or slowly, the second fast or slowly, or a third; reports an error; withholds; lets its deadline pass; or is not
+there. Over plain values all 729 combinations are judged (`contracts/core/tests/validation.rs`). Those that a group can come to are played on real groups, each of its own.
+They are 512 of a replicated task, 448 of a sampled one, whose first node has committed, and 63 more where the scope has one node or two. The other 154 cannot occur: in them the first is not there or
 has not committed though others are missing, or the second is missing and the third is there. Every event of a judgement, every payment, score, slash and receipt
 and all the money are compared with what [validation.md](../validation.md) says (`test/model/src/outcomes`), in which the contracts' own judgement has no part. In memory each combination is
-played in the twelve ways in which members can follow each other, and be timed out by `expire` or by the judgement; through the compiled programs in one of them, the next each time, and beside every call the same code
-runs natively on the same storage. A small scope has too few nodes for scores. Pots are those of groups that agreed, with more than the fee to share; the start fee is a tenth of a fee here, so that who
-calls for validations uses up the reserve. Tasks that were not sampled are compared too.
+played in the twelve ways in which members can follow each other, and be timed out by `expire` or by the judgement. The compiled programs play it in one of them, the next each time. Beside every call the same code
+runs natively on the same storage. A small scope has too few nodes for scores. Pots are those of groups that agreed, with more than the fee to share; the start fee is a tenth of a fee here, so callers
+of validations use up the reserve. Tasks that were not sampled are compared too.
 
 | where | what is judged | scope | groups | agreed | first alone | differing | unanswered | slashes | nodes that left by them | pots that the reserve filled | that it could not | tasks not sampled |
 | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -497,9 +500,9 @@ Tests in `contracts/protocol/tests/weaknesses.rs`, by number.
 ";
 
 const WORDS: &str = "
-How often a call reads words of storage at most, measured for number 12: in a network of 40 nodes of one VRAM size
-with 3 queued tasks and 4 models each, and in one of 3,000 nodes of 256 sizes with 2,000 queued tasks and 32 models
-each.
+The table shows how often a call reads words of storage at most, measured for number 12. One network has 40 nodes of one
+VRAM size with 3 queued tasks and 4 models each. The other has 3,000 nodes of 256 sizes with 2,000 queued tasks and 32
+models each.
 
 | call | 40 nodes | 3,000 nodes |
 | --- | ---: | ---: |
@@ -508,12 +511,12 @@ each.
 const FAST: &str = "
 ## The fast caller
 
-Somebody creates tasks, owns two of eight equal nodes, and wants the first one: an eighth of the tasks is fair. He
-looks at the last hash before he creates, cancels when it looks bad, withholds the draw, or reshuffles the candidates
-before it. z is how many standard deviations he is above fair; with `drawDelay` 1 it must stay below 3.09. With
-`drawDelay` 0 looking gets him every task, if he waits for as many blocks as it takes.
+A creator owns two of eight equal nodes, and wants the first one: an eighth of the tasks is fair. They
+look at the last hash before they create, cancel when it looks bad, withhold the draw, or reshuffle the candidates
+before it. z is how many standard deviations they are above fair; with `drawDelay` 1 it must stay below 3.09. With
+`drawDelay` 0 looking gets them every task, if they wait for as many blocks as it takes.
 
-| drawDelay | trick | tasks | got the node he wanted | z | blocks |
+| drawDelay | trick | tasks | got the wanted node | z | blocks |
 | ---: | --- | ---: | ---: | ---: | ---: |
 ";
 
@@ -522,7 +525,7 @@ const BACKLOG: &str = "
 
 With more due draws than a call makes, the first caller of a block knows the hashes of those it leaves. Eleven tasks
 are due, and each of these calls comes first; then they are drawn. Whatever could move a draw is refused (`DrawsDue`).
-What goes through must leave every task that was drawn with the node that it gets without the call, or the test fails.
+An accepted call must leave every drawn task with the node that it gets without the call, or the test fails.
 
 | call | tried | refused |
 | --- | ---: | ---: |
