@@ -340,13 +340,14 @@ fn shares(page: &mut String, found: &[Vec<Share>]) {
     let single = payment(10_000, RATES[0] as u16);
     let _ = write!(
         page,
-        "\nBy the formula a slash of {SLASH} fees deters up to f = {} at r = {}, and {} at r = {}. It is on the safe side: a node is paid {} % of a fee at the lower rate, not all of it. Where it is backed, it and the \
+        "\nBy the formula a slash of {SLASH} fees deters up to f = {} at r = {}, and {} at r = {}. It is on the safe side: a node is paid {} % of a fee at r = {}, not all of it. Where it is backed, it and the \
          validators that back it share three such payments. So measured in what all of them earn, they break even sooner.\n",
         percent((limit(0.1) * 1e3) as u64, 1_000, 0),
         0.1,
         percent((limit(0.3) * 1e3) as u64, 1_000, 0),
         0.3,
         fixed(single as f64 / 100.0, 1),
+        0.1,
     );
 }
 
