@@ -715,18 +715,18 @@ interface IMuster {
     error ProgramFailed(bytes4 selector, address program);
     /// @notice This function takes no value.
     error ValueNotAccepted(uint256 value);
-    /// @notice The call may have to do work that others leave due, and demands gas for it at its start. Send it with as much more as `left`
-    /// is short of `needed`; estimates of gas do so by themselves, and gas that is not used is not paid for.
+    /// @notice The call may do work that others left due, and demands gas for it at its start. Add the difference of `needed` and `left`.
+    /// Gas estimates include it already, and unused gas is not paid for.
     error GasTooLow(uint64 left, uint64 needed);
     /// @notice The contract is not initialised, or this is a program's own address.
     error NotInitialised();
-    /// @notice The contract is initialised, which happens once.
+    /// @notice The contract is initialised already.
     error AlreadyInitialised();
     /// @notice The owner has stopped new tasks and joins.
     error PausedByOwner();
-    /// @notice Only the owner may call this; before initialisation only the account that the router was created for.
+    /// @notice Only the owner may call this. Before initialisation, only the account that the router was created for may.
     error NotOwner(address caller);
-    /// @notice Only the account that ownership was offered to can accept it.
+    /// @notice Only the pending owner can accept ownership.
     error NotPendingOwner(address caller);
     /// @notice The zero address was given where an account is needed.
     error ZeroAddress();
@@ -734,49 +734,49 @@ interface IMuster {
     error ParameterUnknown(uint8 parameter);
     /// @notice The value is not between `least` and `most`.
     error ParameterOutOfBounds(uint8 parameter, uint256 value, uint256 least, uint256 most);
-    /// @notice The parameter reaches into stakes: a change has to be proposed.
+    /// @notice The parameter affects stakes, so a change must be proposed first.
     error ParameterDelayed(uint8 parameter);
     /// @notice The parameter can be set at once and need not be proposed.
     error ParameterNotDelayed(uint8 parameter);
-    /// @notice The draw's delay is lowered only while no task is Pending; stop new tasks and dispatch those first.
+    /// @notice The draw's delay can be lowered only while no task is Pending. Stop new tasks and dispatch the pending ones first.
     error TasksPending(uint32 pending);
     /// @notice Nothing of the kind is proposed.
     error NotProposed();
-    /// @notice What is proposed can take effect only at `effective`.
+    /// @notice The proposal can take effect only at `effective`.
     error TooEarly(uint64 effective);
     /// @notice Programs can never be changed again.
     error UpgradesRenounced();
     /// @notice There is no code at the address.
     error NoCode(address program);
-    /// @notice The account is owed nothing that can be paid out now.
+    /// @notice The account has nothing to withdraw now.
     error NothingToWithdraw(address account);
-    /// @notice The receiver did not take the money; it stays owed.
+    /// @notice The receiver did not accept the payment, and it stays owed.
     error TransferFailed(address to, uint256 amount);
-    /// @notice The granule is below 1,000 wei, the minimum stake is not 1 to 2^30 - 1 whole granules or 2^18 times it is 2^88 wei or more,
-    /// or the upgrade delay is not 2 to 180 days.
+    /// @notice A value is out of its bounds. The granule is at least 1,000 wei. The minimum stake is 1 to 2^30 - 1 whole granules, and 2^18
+    /// times it is below 2^88 wei. The upgrade delay is 2 to 180 days.
     error BadInitialisation();
 
     /// @notice No node has this number.
     error NodeUnknown(uint32 node);
     /// @notice The caller has no node.
     error NotAnOperator(address caller);
-    /// @notice Only the operator of the node may do this; the caller works for it.
+    /// @notice Only the operator of the node may do this, and the caller is its worker.
     error NotTheOperator(uint32 node, address caller);
     /// @notice The operator of this node did not name the caller as its worker.
     error NotNamed(uint32 node, address caller);
-    /// @notice The account is the operator of this node, or works for it.
+    /// @notice The account is the operator of this node, or its worker.
     error HasNode(address account, uint32 node);
     /// @notice The list of URIs has more bytes than `most`.
     error StoresTooLong(uint256 length, uint256 most);
-    /// @notice What stands at this position is neither printable ASCII nor a single space between two URIs.
+    /// @notice The byte at this position is neither printable ASCII nor a single space between two URIs.
     error BadStores(uint256 position);
-    /// @notice The node's status does not allow this; statuses as in NodeView.
+    /// @notice The node's status does not allow this. NodeView lists the statuses.
     error WrongStatus(uint32 node, uint8 status);
-    /// @notice The operator's node was kicked out; the address can never join again.
+    /// @notice The operator's node was kicked out, so the address can never join again.
     error KickedOut(address operator);
     /// @notice The value sent is below the least stake, or below one granule where stake is added.
     error StakeTooLow(uint256 sent, uint256 least);
-    /// @notice The stake would be above what a node can have, or what its account can have waiting to be returned.
+    /// @notice The stake would exceed the most that a node can have, or the most that can wait to be returned to its account.
     error StakeTooHigh(uint256 stake, uint256 most);
     /// @notice The value sent is not a whole number of granules.
     error StakeNotWhole(uint256 sent, uint256 granule);
@@ -784,9 +784,9 @@ interface IMuster {
     error BadGpuName(uint256 length, uint256 most);
     /// @notice The VRAM is 0 where a node declares it, or above `most`.
     error BadVram(uint16 vram, uint16 most);
-    /// @notice There are as many GPU models with this VRAM as can be.
+    /// @notice The number of GPU models with this VRAM is at its limit.
     error TooManyGpuModels(uint16 vram);
-    /// @notice There are as many nodes as can be.
+    /// @notice The number of joined nodes is at its limit.
     error NetworkFull(uint32 joined);
     /// @notice More models than a task, a call or a node can have.
     error TooManyModels(uint256 given, uint256 most);
@@ -804,7 +804,7 @@ interface IMuster {
     error ModelNotHeld(uint64 model);
     /// @notice There is no entry at this position, or it is not stale.
     error HolderNotStale(uint64 model, uint32 position);
-    /// @notice The node is excluded and its time has not come, or it is idle and nothing waits that it could run.
+    /// @notice The node is excluded and its exclusion is not over, or it is idle and no waiting task suits it.
     error NothingToPoke(uint32 node);
 
     /// @notice No node is joined, so the queue has no capacity.
@@ -821,25 +821,25 @@ interface IMuster {
     error GpuNameUnknown(string name, uint16 vram);
     /// @notice No joined node has the VRAM or the GPU group that the task requires.
     error NobodyCanRun(uint16 vram, uint32 gpu);
-    /// @notice There is no such policy yet.
+    /// @notice There is no redundancy policy of this number yet.
     error RedundancyUnsupported(uint8 policy);
-    /// @notice Some of the flags mean nothing yet.
+    /// @notice Some of the flags are not defined yet.
     error FlagsUnsupported(uint32 flags);
     /// @notice The value sent is less than the least fee.
     error FeeTooLow(uint256 sent, uint256 least);
-    /// @notice The value sent is more than a fee can be.
+    /// @notice The value sent is more than the highest fee.
     error FeeTooHigh(uint256 sent, uint256 most);
     /// @notice A batch needs a fee for each task, each below 2^87 wei, and their sum as the value sent.
     error BadBatch(uint256 tasks, uint256 fees, uint256 sent);
-    /// @notice One task of a batch that is to be created whole was refused, for a reason that is an error of its own.
+    /// @notice One task of a batch was refused, and the batch must be created whole. `reason` is that task's own error.
     error RefusedInBatch(uint256 place, bytes reason);
-    /// @notice As many tasks wait for their draw as can.
+    /// @notice The number of tasks waiting for their draw is at its limit.
     error TooManyPending(uint32 pending);
-    /// @notice Draws are due that this call could change. Call `dispatch` first.
+    /// @notice This call could change draws that are due. Call `dispatch` first.
     error DrawsDue(uint32 pending);
     /// @notice The task is not queued under this ticket.
     error TaskNotQueued(uint64 id, uint64 ticket);
-    /// @notice The task may stay queued until then.
+    /// @notice The task may stay queued until `until`.
     error QueueTimeNotOver(uint64 id, uint64 until);
     /// @notice Only the task's creator may call this.
     error NotTheCreator(uint64 id, address caller);
@@ -851,11 +851,11 @@ interface IMuster {
     error NotCommitted(uint64 id, uint32 node);
     /// @notice The block whose hash decides has not come, or is too long ago.
     error HashUnknown(uint64 id, uint64 block);
-    /// @notice The task was sampled: it has to be validated.
+    /// @notice The task was sampled, so it must be validated.
     error Sampled(uint64 id);
     /// @notice The task was not sampled.
     error NotSampled(uint64 id);
-    /// @notice As many sampled tasks wait for validators as can.
+    /// @notice The number of sampled tasks waiting for validators is at its limit.
     error TooManyCalls(uint32 waiting);
     /// @notice No group of this task is at this place.
     error GroupUnknown(uint64 id, uint32 group);
@@ -863,26 +863,26 @@ interface IMuster {
     error NotAMember(uint64 id, uint32 node);
     /// @notice A member has neither committed nor timed out.
     error NotOpen(uint64 id, uint32 group);
-    /// @notice Not all members have revealed, and they have time until then.
+    /// @notice Some members have not revealed, and they have time until `closes`.
     error RevealsOpen(uint64 id, uint64 closes);
-    /// @notice What was revealed is not what the node has committed to.
+    /// @notice The revealed answer does not match the node's commitment.
     error NotWhatWasCommitted(uint64 id, uint32 node);
     /// @notice An answer is of kind 0, an error of kind 1 with a code below 256.
     error BadAnswerKind(uint8 kind, bytes32 value);
-    /// @notice The answer has not one perceptual hash for each image and no other.
+    /// @notice The answer must be exactly one perceptual hash for each image.
     error BadImages(uint64 id, uint8 images);
-    /// @notice The task has to require a GPU group that the owner has listed, for its answers have to be equal.
+    /// @notice The task's answers must be equal, so it must require a GPU group that the owner has listed.
     error GpuNotListed(uint32 group);
     /// @notice Stake stays locked while the node has open commitments.
     error StakeLocked(uint32 node, uint8 open);
     /// @notice The node does not run this task.
     error TaskNotRunning(uint64 id, uint32 node);
-    /// @notice The task's deadline was before now.
+    /// @notice The task's deadline has passed.
     error DeadlinePassed(uint64 id, uint64 deadline);
     /// @notice The task can be answered until its deadline.
     error DeadlineNotPassed(uint64 id, uint64 deadline);
     /// @notice A page is at most `most` long.
     error PageTooLong(uint32 count, uint32 most);
-    /// @notice More than one call takes.
+    /// @notice The list is longer than one call takes.
     error TooManyAtOnce(uint256 given, uint256 most);
 }

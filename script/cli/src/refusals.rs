@@ -335,12 +335,11 @@ const HEAD: &str = "\
 
 Written by `script/abi` from `abi/IMuster.sol` and the contracts' sources; `script/abi --check` fails when it differs.
 
-A call that is refused changes nothing, keeps no value and gives one of these errors. The last column is read off the
-sources by following calls by name, so it may name a function too many, never one too few.
+A refused call changes nothing, keeps no value and returns one of these errors. The last column comes from the sources, by
+following calls by name. It may name a function too many, and never one too few.
 
-Two refusals have no type, because the platform gives them: a call that comes back into Muster while Muster is paying
-out reverts without data, and a call that runs out of gas does what running out of gas does. Bytes after the arguments
-that a function declares are not looked at.
+Two refusals have no type, because the platform gives them. A call that re-enters Muster during a payment reverts without
+data. A call without enough gas fails as any call out of gas does. Muster ignores bytes after a function's declared arguments.
 
 | error and its values | selector | raised when | by |
 | --- | --- | --- | --- |
