@@ -10,7 +10,7 @@ pragma solidity ^0.8.24;
 interface IMuster {
     // ------------------------------------------------------------------ types
 
-    /// @notice What an application asks for.
+    /// @notice A task's requirements, as its application states them.
     struct TaskSpec {
         /// 0 Stable Diffusion, 1 GPT, 2 fine-tuning.
         uint8 kind;
@@ -24,10 +24,10 @@ interface IMuster {
         /// the probability of the parameter sampleBps two more nodes are given the same task and all are judged; the node cannot know.
         /// 2, replicated: three nodes are given the task at once, and are judged; the fee is for all three together. They are scored and slashed
         /// only if the parameter scorePool's nodes are idle in its scope at the draw: not in a busy network, where 1 is. See GroupFormed.
-        /// 3, rated: its creator's {Profile} says how several nodes are chosen by their ratings, of which more than half have to agree; the fee
-        /// is for as many as the profile's `most` says now.
+        /// 3, rated: its creator's {Profile} says how several nodes are chosen by their ratings. More than half of them must agree.
+        /// The fee is for as many nodes as the profile's `most` says now.
         uint8 redundancy;
-        /// Bit 0 asks for a receipt, so that {outcome} can tell what became of the task. Other bits are refused.
+        /// Bit 0 asks for a receipt, so that {outcome} can tell how the task ended. Other bits are refused.
         uint32 flags;
         /// Digest of the input, which travels off chain.
         bytes32 inputDigest;
@@ -171,7 +171,7 @@ interface IMuster {
         address creator;
         uint128 fee;
         uint8 kind;
-        /// Images of an answer; 0 where answers have to be equal.
+        /// Images of an answer; 0 where answers must be equal.
         uint8 images;
         uint32 estimate;
         /// 1 for a sampled task's group, 2 for a replicated one's, 3 for a rated one's.
@@ -273,7 +273,7 @@ interface IMuster {
     /// with ({gpuGroup} refuses it) the parameter groupFee is taken from the value first, as protocol income.
     /// @param gpuName 1 to 64 characters of printable ASCII.
     /// @param vram 1 to 960.
-    /// @param models What the node holds, at most 10, no duplicates; {reportDownloaded} adds up to 32 in all.
+    /// @param models The models that the node holds, at most 10, no duplicates; {reportDownloaded} adds up to 32 in all.
     /// @return node The node's number, the caller's for good.
     function join(string calldata gpuName, uint16 vram, uint64[] calldata models) external payable returns (uint32 node);
 
@@ -302,9 +302,9 @@ interface IMuster {
     function leaveWork() external;
 
     /// @notice Says where bytes can be had: a node's results, an application's inputs. For the operator's account if the caller works for a
-    /// node, else for the caller's own. Digests tell whether the bytes are right, so nobody has to trust what is said here.
-    /// @param uris URIs with a single space between two, in the order of preference, in printable ASCII; at most 256 bytes, none to take back
-    /// what was said before.
+    /// node, else for the caller's own. Digests tell whether the bytes are right, so nobody needs to trust these URIs.
+    /// @param uris URIs in the order of preference, in printable ASCII, with a single space between two; at most 256 bytes. An empty list
+    /// deletes the earlier one.
     function setStores(string calldata uris) external;
 
     /// @notice Says that the caller's node now holds these models too, at most 10 in one call and 32 in all.
@@ -346,7 +346,7 @@ interface IMuster {
     function cancel(uint64 id, uint64 ticket) external;
 
     /// @notice Ends a task that has been queued for longer than the parameter queueTime. Anyone may call. The fee is refunded less the
-    /// start fee, which the caller earns, unless he created the task.
+    /// start fee. The caller earns the start fee, unless they created the task.
     /// @param ticket As in the task's latest TaskQueued event.
     function expireQueued(uint64 id, uint64 ticket) external;
 
@@ -360,12 +360,14 @@ interface IMuster {
     function reportError(uint64 id, uint8 code) external;
 
     /// @notice Ends a task whose deadline has passed without an answer, or whose answer was committed to and neither sampled nor revealed
-    /// within the parameter sampleWindow; of that the reserve keeps what it would have got. Anyone may call, and earns the start fee; the node's own operator does not. A member of a
-    /// validation group is released; nobody earns by that.
+    /// within the parameter sampleWindow. In the latter case the reserve keeps the part that it would have got.
+    /// Anyone may call. The caller earns the start fee, unless they are the node's own operator. A member of a validation group is
+    /// released; nobody earns by that.
     function expire(uint32 node, uint64 id) external;
 
-    /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call; every other call
-    /// of nodes and applications draws two, but {withdraw}, {cancel}, {expireQueued}, and those of validation. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
+    /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call. Every other call
+    /// of nodes and applications draws two, except {withdraw}, {cancel}, {expireQueued} and the calls of validation. A quiet network has few
+    /// such calls, so creators that want their task started call this in a later block.
     /// @return drawn How many it served.
     function dispatch(uint8 count) external returns (uint8 drawn);
 
@@ -420,7 +422,7 @@ interface IMuster {
     /// 180 days.
     function initialise(address owner, address treasury, uint64 granule, uint128 minimumStake, uint32 upgradeDelay, Facet[] calldata programs) external;
 
-    /// @notice Changes a parameter, within its bounds, at once; one that reaches into stakes has to be proposed.
+    /// @notice Changes a parameter, within its bounds, at once. A parameter that affects stakes must be proposed instead.
     function setParameter(uint8 parameter, uint256 value) external;
 
     /// @notice Proposes a value for a parameter that reaches into stakes (unbonding, kickoutMilli); it can take effect after the
@@ -449,7 +451,7 @@ interface IMuster {
     function sweepTreasury() external;
 
     /// @notice Proposes that `program` answer `selectors`, or for the zero address that nothing does; it can take effect after the
-    /// upgrade delay, which is longer than any unbonding: whoever disagrees can leave first.
+    /// upgrade delay. The delay is longer than any unbonding, so nodes that disagree can leave first.
     function proposePrograms(address program, bytes4[] calldata selectors) external;
 
     /// @notice Withdraws a proposed change of programs.
@@ -465,9 +467,9 @@ interface IMuster {
 
     /// @notice The network as a whole.
     function overview() external view returns (Overview memory);
-    /// @notice Who may change parameters and propose programs.
+    /// @notice The owner, who may change parameters and propose programs.
     function owner() external view returns (address);
-    /// @notice Whom ownership was offered to, who has to accept it; zero for nobody.
+    /// @notice The pending owner, who must accept ownership; zero for none.
     function pendingOwner() external view returns (address);
     /// @notice The proposed treasury, zero for none, and when it can take effect.
     function pendingTreasury() external view returns (address treasury, uint64 effective);
@@ -480,13 +482,13 @@ interface IMuster {
     /// @notice Seconds between proposal and effect, and whether programs can never be changed again.
     function upgrades() external view returns (uint32 delay, bool renounced);
 
-    /// @notice What an account is owed, and its node.
+    /// @notice The amounts owed to an account, and its node.
     function account(address who) external view returns (AccountView memory);
     /// @notice A node by its number.
     function node(uint32 number) external view returns (NodeView memory);
     /// @notice The number of the node that an account is the operator of, or works for; 0 for none.
     function nodeOf(address who) external view returns (uint32);
-    /// @notice Whom a node's operator named as its worker, zero for nobody (or no such node), and whether that account accepted.
+    /// @notice The worker that a node's operator named, zero for none (or no such node), and whether that account accepted.
     function workerOf(uint32 number) external view returns (address worker, bool works);
     /// @notice Where an account's bytes can be had, as {setStores} was told: a node's under its operator's account. Empty if nothing was said.
     function storesOf(address account) external view returns (string memory uris);
@@ -496,7 +498,7 @@ interface IMuster {
     function nodes(uint32 from, uint32 count) external view returns (NodeView[] memory);
     /// @notice The factors of a node's weight for a task that would be drawn now.
     function weightOf(uint32 number, TaskSpec calldata spec) external view returns (WeightView memory);
-    /// @notice What a task's kind and units come to: estimated seconds, seconds from start to deadline, and the least fee.
+    /// @notice The terms for a task's kind and units: estimated seconds, seconds from start to deadline, and the least fee.
     function estimate(uint8 kind, uint32 units) external view returns (uint32 estimated, uint32 timeLimit, uint128 leastFee);
     /// @notice The GPU group of a name and VRAM size, once a node has joined with them.
     function gpuGroup(string calldata name, uint16 vram) external view returns (uint32);
@@ -512,7 +514,7 @@ interface IMuster {
     /// @notice Nodes that wait apart (see NodeView.parked), by place; free places are left out. `places` is how far places go.
     function excludedNodes(uint32 from, uint32 count) external view returns (uint32 places, uint32[] memory numbers);
 
-    /// @notice What became of a task that asked for a receipt; for a contract that has to know.
+    /// @notice The outcome of a task that asked for a receipt, for contracts.
     function outcome(uint64 id) external view returns (Outcome memory);
     /// @notice A task that has not ended, by its id: running on the node `nodeHint`, queued under the ticket `ticketHint`, or Pending. Hints
     /// are what {TaskStarted} and {TaskQueued} say, 0 for none; without the right one a running or queued task is not found.
@@ -525,7 +527,7 @@ interface IMuster {
     function queues(uint32 from, uint32 count) external view returns (uint32 total, QueueView[] memory);
     /// @notice The tasks at some places of a queue; free places are left out. `places` is how far places go.
     /// @param queue A GPU group, or a VRAM size for the queue of tasks that any GPU with as much will do for; plus 4096 for tasks that take
-    /// three nodes with images as their answers, 8192 for those that take three whose answers have to be equal.
+    /// three nodes with images as their answers, 8192 for those that take three whose answers must be equal.
     function queuedTasks(uint32 queue, uint32 from, uint32 count) external view returns (uint32 places, TaskView[] memory);
     /// @notice How many of the tasks at some places of a ticket's queue are served before it: over all places it is the task's place in the
     /// queue. `places` is how far places go.
@@ -536,7 +538,7 @@ interface IMuster {
     function group(uint32 place) external view returns (GroupView memory);
     /// @notice Sampled tasks whose validators wait to be drawn, in the order in which they are.
     function calls(uint32 from, uint32 count) external view returns (TaskView[] memory);
-    /// @notice Whether tasks whose answers have to be equal can be validated on a GPU group.
+    /// @notice Whether tasks whose answers must be equal can be validated on a GPU group.
     function gpuListed(uint32 group) external view returns (bool);
     /// @notice The active nodes of a GPU group and stake class, and how many there are: those that have joined, paused ones only until a
     /// draw of validators meets them.
@@ -544,9 +546,9 @@ interface IMuster {
     /// @notice The queued task that is worth most to a node if it became available now; it may take two others, which may not be there.
     function bestQueued(uint32 number) external view returns (TaskView memory);
 
-    /// @notice ERC-2535: all programs and what they answer; the router itself answers {install}.
+    /// @notice ERC-2535: all programs and the selectors they answer; the router itself answers {install}.
     function facets() external view returns (Facet[] memory);
-    /// @notice ERC-2535: what a program answers.
+    /// @notice ERC-2535: the selectors that a program answers.
     function facetFunctionSelectors(address facet) external view returns (bytes4[] memory);
     /// @notice ERC-2535: all programs.
     function facetAddresses() external view returns (address[] memory);
@@ -605,7 +607,7 @@ interface IMuster {
     event DownloadRequested(uint32 indexed node, uint64 indexed model, uint64 indexed task);
     /// @notice Stake whose unbonding was over has become credit, so that the operator's next exit does not lock it again.
     event StakeReleased(address indexed account, uint128 amount);
-    /// @notice An account was paid what it was owed.
+    /// @notice An account was paid the amount owed to it.
     event Withdrawn(address indexed account, address indexed to, uint128 credit, uint128 stake);
 
     /// @notice A task was created, its fee is in escrow, and its terms are fixed. The hash of `drawBlock` draws its node;
@@ -639,7 +641,7 @@ interface IMuster {
     /// @param commitment Its first 24 bytes.
     /// @param block The L2 block whose hash decides whether the task is sampled; 0 in a group.
     event AnswerCommitted(uint64 indexed id, uint32 indexed node, uint32 group, bytes24 commitment, uint64 block);
-    /// @notice What a node had committed to; with the salt, which opens whatever was encrypted with it.
+    /// @notice The answer that a node had committed to, and the salt. The salt opens anything encrypted with it.
     event AnswerRevealed(uint64 indexed id, uint32 indexed node, uint32 group, uint8 kind, bytes32 value, bytes32 salt);
     /// @notice A task was sampled: its validators are drawn by a later block's hash.
     /// @param beneficiary Got `paid` of the task's fee, its start fee; if that is zero, the reserve did.
@@ -648,8 +650,8 @@ interface IMuster {
     /// when they begin.
     /// @param scored Whether its judgement is scored, slashes, and is paid out of the reserve too.
     event GroupFormed(uint64 indexed id, uint32 indexed group, address indexed creator, uint32[] nodes, bool scored);
-    /// @notice A group's members were chosen by their ratings. Where that was dear, `group` is 0: another draw, which is due, forms the group, and
-    /// then this is told again with its place.
+    /// @notice A group's members were chosen by their ratings. Where that cost much gas, `group` is 0: another draw, due already, forms the group. The event
+    /// is then emitted again with the group's place.
     /// @param target The target likelihood of correctness, a wad.
     /// @param likelihood That of this group, a wad.
     event GroupChosen(uint64 indexed id, uint32 indexed group, address indexed creator, uint8 algorithm, uint8 size, uint64 target, uint64 likelihood);
@@ -672,11 +674,11 @@ interface IMuster {
     /// differ, or there is no majority, 3 nobody answered, or a validator alone, 4 there is no majority and the task goes to another group.
     /// @param answer The right answer.
     /// @param startFee Protocol income.
-    /// @param reserve What is in the reserve now.
+    /// @param reserve The reserve's balance now.
     event GroupSettled(uint64 indexed id, uint32 indexed group, address indexed creator, uint8 outcome, bytes32 answer, uint128 refund, uint128 startFee, uint128 reserve);
     /// @notice A node answered wrong, or withheld its answer: this much was taken of its stake, of its returned stake and of its credit.
     event NodeSlashed(uint32 indexed node, address indexed operator, uint64 indexed id, uint128 stake, uint128 unbonding, uint128 credit);
-    /// @notice Tasks whose answers have to be equal can be validated on a GPU group, or no longer.
+    /// @notice Tasks whose answers must be equal can be validated on a GPU group, or no longer.
     event GpuGroupListed(uint32 indexed group, bool listed);
 
     /// @notice The network was set up.
@@ -709,7 +711,7 @@ interface IMuster {
 
     /// @notice No program answers this selector.
     error UnknownFunction(bytes4 selector);
-    /// @notice The calldata is not what the function's types demand.
+    /// @notice The calldata does not match the function's types.
     error MalformedCalldata(bytes4 selector);
     /// @notice The program stopped without a reason: a trap, or too little gas.
     error ProgramFailed(bytes4 selector, address program);
