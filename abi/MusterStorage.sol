@@ -6,7 +6,7 @@ pragma solidity ^0.8.24;
 /// here is deployed: explorers and tools decode `eth_getStorageAt` with it. Stakes are in granules, fees and credits
 /// in wei, times in seconds since 1970.
 contract MusterStorage {
-    /// What nearly every transaction reads and most write.
+    /// The words that nearly every transaction reads and most write.
     struct Head {
         /// Tasks created so far; the last task's id.
         uint40 tasks;
@@ -32,7 +32,7 @@ contract MusterStorage {
         uint16 maxVram;
     }
 
-    /// What dispatching needs and few calls change: parameters (docs/parameters.md says what each is, and in what unit), the best
+    /// Values that dispatching needs and few calls change: parameters (docs/parameters.md says what each is, and in what unit), the best
     /// score there ever was, and the lowest stake class.
     struct Rules {
         /// Base of the stake classes, in granules: the minimum stake at initialisation. Never changes.
@@ -48,7 +48,7 @@ contract MusterStorage {
         uint24 exclusionPpm;
         uint24 tau;
         uint24 unbonding;
-        /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores. No parameter.
+        /// An upper bound of every node's Q_long / Q_max so far, in 200ths; below 100 it stands for 100, as without scores. No parameter.
         uint8 best;
         /// Lowest stake class that has an active node. No parameter.
         uint8 lowest;
@@ -108,7 +108,7 @@ contract MusterStorage {
         bool works;
     }
 
-    /// What a draw reads of a candidate.
+    /// The part of a node that a draw reads.
     struct Node {
         /// 0 Quit, 1 Available, 2 Busy, 3 PendingPause, 4 PendingQuit, 5 Paused, 6 PendingKickout.
         uint8 status;
@@ -137,7 +137,7 @@ contract MusterStorage {
         uint8 duties;
     }
 
-    /// Who runs a node.
+    /// The operator of a node.
     struct Operator {
         /// The account that joined it.
         address account;
@@ -165,7 +165,7 @@ contract MusterStorage {
         uint8 judged;
     }
 
-    /// Who pays for a task, and how much.
+    /// The creator of a task, and the fee.
     struct Escrow {
         /// The application.
         address creator;
@@ -205,7 +205,7 @@ contract MusterStorage {
         uint16 sampleBps;
     }
 
-    /// What became of a task that asked for a receipt.
+    /// The outcome of a task that asked for a receipt.
     struct Receipt {
         /// As in IMuster.Outcome: 0 no receipt, 1 not ended, 2 succeeded, 3 error reported; timed out, cancelled, evicted, queued
         /// for too long, node slashed and validated without two equal answers are 4 to 9.
@@ -216,7 +216,7 @@ contract MusterStorage {
         uint40 ended;
         /// The code of a reported error.
         uint8 code;
-        /// What its creator got back, in wei.
+        /// The refund to its creator, in wei.
         uint96 refund;
     }
 
@@ -350,7 +350,7 @@ contract MusterStorage {
         uint40 block;
     }
 
-    /// What a node has been singled out for.
+    /// The duty that a node has been singled out for.
     struct Duty {
         /// The place of the validation group in which it begins when its task ends, if it was called while it was busy.
         uint32 group;
@@ -409,9 +409,9 @@ contract MusterStorage {
         uint32 period;
     }
 
-    /// What an application's groups have come to since its target was last set, and where the climb of an adaptive one is.
+    /// The results of an application's groups since its target was last set, and where the climb of an adaptive one is.
     struct Climb {
-        /// Climbing: the gain that has to be exceeded; at rest: the smoothed gain. A wad.
+        /// Climbing: the gain that must be exceeded; at rest: the smoothed gain. A wad.
         uint64 gain;
         /// The best target so far, a wad.
         uint64 at;
@@ -514,12 +514,12 @@ contract MusterStorage {
         /// The last started task's, written only where it requires more than one model; a single one stands in `order`.
         Models[2] inUse;
         Scores scores;
-        /// What the node holds, six to a word.
+        /// The models that the node holds, six to a word.
         Models[6] models;
         /// To the answer of the running (or an earlier) task.
         Commitment commitment;
         Duty duty;
-        /// Whom its operator named as its worker; zero for nobody.
+        /// The worker that its operator named; zero for none.
         address worker;
     }
 
@@ -626,7 +626,7 @@ contract MusterStorage {
     mapping(uint256 => TaskRecord) internal entries;
     /// Queues, and the pool of nodes that wait apart. Key: the queue's number, or 2^32 - 1.
     mapping(uint256 => Pool) internal pools;
-    /// Words of all knock-out trees: at level 0 the keys, above it the greatest key of each word below. What is below 2^32 in a pool's
+    /// Words of all knock-out trees: at level 0 the keys, above it the greatest key of each word below. A value below 2^32 in a pool's
     /// is no key: 1 for none, else 1 + the free place that is used after this free one, counted from 1. Key:
     /// `tree << 29 | level << 24 | place >> (2 level + 2)`. Trees: a pool's number for its keys, `2^32 + number` for
     /// the complements (from level 1 up), `(2 << 32) + grade` for the best key by VRAM, `3 << 32` for the complement of the worst
@@ -656,9 +656,9 @@ contract MusterStorage {
     /// Validation groups. Key: the place, from 1.
     mapping(uint256 => GroupRecord) internal groups;
     Places internal groupPlaces;
-    /// What validations are paid from beside the fees, in wei; one wei stays for good.
+    /// The reserve that pays for validations beside the fees, in wei; one wei stays for good.
     uint256 internal reserve;
-    /// What was taken from nodes that answered wrong or withheld, in wei.
+    /// The sum taken from nodes that answered wrong or withheld, in wei.
     uint256 internal burnt;
     /// Nodes that wait with the first of a queue's tasks, which take several. Key: `group << 32 | queue`, the group being what the queue's tasks
     /// require, or the nodes' own where that is one group, but any.

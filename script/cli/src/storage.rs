@@ -190,7 +190,7 @@ Written by `script/abi` from [`abi/MusterStorage.sol`](../../abi/MusterStorage.s
 [`abi/MusterStorage.json`](../../abi/MusterStorage.json); `script/abi --check` fails when it differs. That the contracts put
 things there, and nothing anywhere else, is tested (`test/suite/tests/network/storage.rs`).
 
-Who can call Muster does not need this page: the lens functions of the interface give everything. It is for explorers and
+Callers of Muster do not need this page: the lens functions of the interface give everything. It is for explorers and
 tools that read `eth_getStorageAt`, or proofs of it.
 
 The router delegate-calls the programs, so all of them work on the storage of one account: **everything lies at Muster's

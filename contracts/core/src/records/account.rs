@@ -33,7 +33,7 @@ impl Account {
         (NodeId((high >> 24) as u32 & 0xff_ffff), high >> 56 != 0)
     }
 
-    /// An account's word with so much more credit, in wei: the sum has to stay below 2^128.
+    /// An account's word with so much more credit, in wei: the sum must stay below 2^128.
     #[inline]
     pub fn credited(word: Word, wei: u128) -> Word {
         let Word([low, high, rest @ ..]) = word;

@@ -1,5 +1,5 @@
 packed! {
-    /// What an application's groups have come to since its target was last set, and where the climb of an adaptive one is
+    /// The results of an application's groups since its target was last set, and where the climb of an adaptive one is
     /// ([`crate::adaptive::Climber`]).
     ///
     /// ```text
@@ -7,7 +7,7 @@ packed! {
     ///   8     32        24        24          8        8         16          8     64      64
     /// ```
     pub struct Climb {
-        /// Climbing: the gain that has to be exceeded; at rest: the smoothed gain. A wad.
+        /// Climbing: the gain that must be exceeded; at rest: the smoothed gain. A wad.
         gain: u64 = "uint64" 64,
         /// The best target so far, a wad.
         at: u64 = "uint64" 64,

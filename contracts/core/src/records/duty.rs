@@ -1,7 +1,7 @@
 use crate::id::{QueueId, TaskId};
 
 packed! {
-    /// What a node has been singled out for.
+    /// The duty that a node has been singled out for.
     ///
     /// ```text
     /// |  -  | vain | task | until | queue | group |

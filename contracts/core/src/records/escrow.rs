@@ -1,7 +1,7 @@
 use crate::word::Address;
 
 packed! {
-    /// Who pays for a task, and how much.
+    /// The creator of a task, and the fee.
     ///
     /// ```text
     /// | slash_times | fee | creator |

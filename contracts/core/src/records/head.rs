@@ -1,5 +1,5 @@
 packed! {
-    /// What nearly every transaction reads and most write.
+    /// The words that nearly every transaction reads and most write.
     ///
     /// ```text
     /// | max_vram | calls_tail | calls_head | max_stake | parked_due | queued | joined | issued | pending_tail | pending_head | tasks |

@@ -2,7 +2,7 @@ use crate::id::GpuGroup;
 use crate::weight;
 
 packed! {
-    /// What a draw reads of a candidate.
+    /// The part of a node that a draw reads.
     ///
     /// ```text
     /// | duties | parked | models | group | pos | score_count | score_sum | h_at | h  | stake | status |

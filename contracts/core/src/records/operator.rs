@@ -1,7 +1,7 @@
 use crate::word::Address;
 
 packed! {
-    /// Who runs a node.
+    /// The operator of a node.
     ///
     /// ```text
     /// | -  | place | joined_at | account |

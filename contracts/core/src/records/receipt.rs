@@ -1,7 +1,7 @@
 use crate::id::NodeId;
 
 packed! {
-    /// What became of a task that asked for a receipt; the digest of its result is in the word behind. Written at creation, so that
+    /// The outcome of a task that asked for a receipt; the digest of its result is in the word behind. Written at creation, so that
     /// who ends the task pays for no new word.
     ///
     /// ```text
@@ -17,7 +17,7 @@ packed! {
         ended: u64 = "uint40" 40,
         /// The code of a reported error.
         code: u8 = "uint8" 8,
-        /// What its creator got back, in wei.
+        /// The refund to its creator, in wei.
         refund: u128 = "uint96" 96,
     }
 }

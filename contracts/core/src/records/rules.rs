@@ -1,5 +1,5 @@
 packed! {
-    /// What dispatching needs and few calls change: parameters, of which `muster_protocol::parameters` says what each is, the best
+    /// Values that dispatching needs and few calls change: parameters, of which `muster_protocol::parameters` says what each is, the best
     /// score there ever was, and the lowest stake class.
     ///
     /// ```text
@@ -33,7 +33,7 @@ packed! {
         tau: u32 = "uint24" 24,
         /// Parameter `unbonding`.
         unbonding: u32 = "uint24" 24,
-        /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores. No parameter.
+        /// An upper bound of every node's Q_long / Q_max so far, in 200ths; below 100 it stands for 100, as without scores. No parameter.
         best: u8 = "uint8" 8,
         /// Lowest stake class that has an active node. No parameter.
         lowest: u8 = "uint8" 8,
