@@ -621,8 +621,8 @@ contract MusterStorage {
     /// The ring of Pending tasks; `head` says from where to where. Key: the place, 0 to 4,095.
     mapping(uint256 => PendingRecord) internal pending;
     /// Queued tasks. Key: the ticket, `queue << 32 | place`. A queue's number is the GPU group required, or the VRAM where any GPU with
-    /// as much will do, plus 4096 times the grade: 0 tasks for one node, 1 for three with images, 2 for three that answer alike, 3 for
-    /// several chosen by their ratings.
+    /// as much will do, plus 4096 times the grade. Grades: 0 tasks for one node, 1 for three with images, 2 for three that answer alike,
+    /// 3 for several chosen by their ratings.
     mapping(uint256 => TaskRecord) internal entries;
     /// Queues, and the pool of nodes that wait apart. Key: the queue's number, or 2^32 - 1.
     mapping(uint256 => Pool) internal pools;

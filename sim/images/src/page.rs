@@ -60,7 +60,7 @@ impl Page<'_> {
             "# Perceptual hashes\n\n[All pages](../README.md)\n\n\
 <!-- Written by `script/sim images`; changes belong into sim/images/src/page.rs. -->\n\n\
 Answers of Stable Diffusion tasks under [validation](../validation.md) are perceptual hashes: 64 bits for each of at most four images. Two answers are equal if every hash differs in at most \
-`hammingMost` bits, {} by default. This page says which hash nodes use, and what was measured about it, by `script/sim images`, on {} painted scenes of eight kinds (some of them by several seeds), \
+`hammingMost` bits, {} by default. This page says which hash nodes use, and gives measurements of it. `script/sim images` made them on {} painted scenes of eight kinds (some of them by several seeds), \
 the images that a sampler drew for {} prompts, and {} photographs (the samples of scikit-image 0.25.2). `script/sim images --show` writes a sheet of them to look at. \
 The images are our own: nothing here was drawn by Stable Diffusion, for which there was no GPU.\n",
             self.bound,
@@ -110,11 +110,11 @@ The images are our own: nothing here was drawn by Stable Diffusion, for which th
         let _ = write!(
             page,
             "It cannot tell\n\n\
-- **fewer steps.** With our sampler {} % of the images of 10 steps and {} % of those of 5 were accepted as those of {}. A node that saves steps is not found out by this, nor one that computes in fewer bits.\n\
+- **fewer steps.** With our sampler {} % of the images of 10 steps and {} % of those of 5 passed as images of {}. This finds neither nodes that save steps nor nodes that compute in fewer bits.\n\
 - **a smaller picture**: a scene painted at 256 pixels a side instead of 512 was accepted in {} % of cases.\n\
 - **colours** ({} % accepted without any), **and small things**: a disc over a tenth of the width, anywhere, was accepted in {} % of cases, one over a fifth in {} %.\n\
-- **a picture with one composition from another**, always: with all things where they were, but for a twentieth of where they could be, and all texture new, {} % were accepted; of portraits and rooms, where the composition is nearly all there is, {} %.\n\
-- **a forged picture.** Who knows the hash bends any picture to it, in at most {} tries: {} of {} were accepted, with a change of {:.0} of 256 levels in the median; {} of {} pictures of nothing had it exactly. So an equal hash does not say that the bytes which a node hands out show the picture.\n\
+- **a picture with one composition from another**, always. With all texture new, and all things moved by at most a twentieth of their range, {} % were accepted; of portraits and rooms, where the composition is nearly all there is, {} %.\n\
+- **a forged picture.** Anyone with the hash can bend any picture to it, in at most {} tries: {} of {} were accepted, with a change of {:.0} of 256 levels in the median. Of pictures of nothing, {} of {} had it exactly. So an equal hash does not prove that a node's bytes show the picture.\n\
 - **flat pictures from each other.**\n\n",
             step("10 steps"),
             step("5 steps"),
@@ -134,12 +134,12 @@ The images are our own: nothing here was drawn by Stable Diffusion, for which th
         );
         let _ = write!(
             page,
-            "So validation makes sure that a node had a picture composed like the right one when it committed, and that it was not guessed. It makes sure neither of how that picture was made and how good it is, nor of what is delivered. \
-What follows:\n\n\
-- Slashing for images stays off (`slashImages` 0) until a network has measured its own cards and models: above all how far the images of honest nodes with different cards are apart. Rounding to half precision after every step moved {} % of ours by more than {bound} bits; what \
-cards, drivers and a network's own roughness do has to be measured with them.\n\
+            "So validation makes sure that a node had a picture composed like the right one when it committed, and did not guess. It ensures neither how that picture was made, nor its quality, nor that it is delivered. \
+It follows:\n\n\
+- Slashing for images stays off (`slashImages` 0) until a network has measured its own cards and models: above all how far the images of honest nodes with different cards are apart. Rounding to half precision after every step moved {} % of ours by more than {bound} bits; the effect of \
+cards, drivers and a network's own roughness must be measured with them.\n\
 - {bound} bits are a fair default: {}.\n\
-- An application hashes what it is given, by the same settings, and compares; and judges quality by looking. A commitment hides the hash until all have committed, so other members cannot forge it; who reveals can deliver something else.\n\
+- An application hashes the delivered images by the same settings and compares; quality is judged by looking. A commitment hides the hash until all have committed, so other members cannot forge it. A node that reveals can still deliver something else.\n\
 - Images of hardly any contrast are not worth validating: below {} of 256 levels honest nodes begin to differ.\n",
             percent(1.0 - of(steps, "50 steps in half precision").accepted(0, bound)),
             self.trade(),
@@ -167,7 +167,7 @@ cards, drivers and a network's own roughness do has to be measured with them.\n\
 
     fn settings() -> String {
         let mut page = String::from(
-            "## The settings\n\nEvery node of a network has to use the same. The reference is `answered` in `clients/hashes/src/lib.rs`.\n\n\
+            "## The settings\n\nEvery node of a network must use the same settings. The reference is `answered` in `clients/hashes/src/lib.rs`.\n\n\
 | | |\n| --- | --- |\n\
 | what is hashed | the image as the model gives it: 8 bits a channel, red, green and blue, no transparency, no colour profile, at the size that was asked for, before it is written in any format that loses something |\n",
         );
@@ -226,7 +226,7 @@ To compare an implementation with, images of 512 by 512 pixels, x from the left 
 
     fn harmless(&self) -> String {
         format!(
-            "## The same picture\n\nWhat is refused here is refused wrongly. Distances are in bits. A task of four images is refused if one is: four scenes in a row are such a task.\n\n{}",
+            "## The same picture\n\nEvery refusal here is wrong. Distances are in bits. A task of four images is refused if one is: four scenes in a row are such a task.\n\n{}",
             self.table("what became of it", &self.found.harmless, true)
         )
     }
@@ -235,7 +235,7 @@ To compare an implementation with, images of 512 by 512 pixels, x from the left 
         let mut titles = vec!["pairs of".to_string(), "pairs".into(), "least".into(), "5 % within".into(), "median".into()];
         titles.extend(BOUNDS.iter().map(|bound| format!("accepted at {bound}, %")));
         let mut page = format!(
-            "## Another picture\n\nWhat is accepted here is accepted wrongly.\n\n{}",
+            "## Another picture\n\nEvery acceptance here is wrong.\n\n{}",
             heading(&titles.iter().map(String::as_str).collect::<Vec<_>>())
         );
         for pairs in &self.found.different {
@@ -314,7 +314,7 @@ An honest node's picture differs from another's by little. Here the scenes are b
         };
         format!(
             "## Forged pictures\n\nA smooth pattern is added to a picture, and made stronger where a bit is wrong, until the hash fits (`bend` in `sim/images/src/forging.rs`). Made of grey it is a picture of nothing; made of another scene, that scene remains, a little shaded.\n\n{}{}{}\n\
-A try is one hash: milliseconds. It was tried on the nodes' settings alone; no others were looked for that would withstand it. What keeps a node from copying is the commitment, not the hash.\n",
+A try is one hash: milliseconds. It was tried on the nodes' settings alone; no others were looked for that would withstand it. The commitment keeps a node from copying; the hash does not.\n",
             heading(&["made", "succeeded", "change in levels of 256 (root mean square), median", "tries, at most"]),
             line("of grey, the very hash", &self.found.invented),
             line(&format!("of another scene, within {} bits", self.bound), &self.found.bent),
