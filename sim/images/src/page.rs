@@ -169,7 +169,7 @@ cards, drivers and a network's own roughness must be measured with them.\n\
         let mut page = String::from(
             "## The settings\n\nEvery node of a network must use the same settings. The reference is `answered` in `clients/hashes/src/lib.rs`.\n\n\
 | | |\n| --- | --- |\n\
-| what is hashed | the image as the model gives it: 8 bits a channel, red, green and blue, no transparency, no colour profile, at the size that was asked for, before it is written in any format that loses something |\n",
+| what is hashed | the image as the model gives it: 8 bits a channel, red, green and blue, no transparency, no colour profile, at the requested size, before any lossy format |\n",
         );
         let _ = write!(
             page,
@@ -250,8 +250,8 @@ To compare an implementation with, images of 512 by 512 pixels, x from the left 
             *self.found.guesses.iter().find(|(bound, ..)| *bound == self.bound).expect("the default is a bound");
         let _ = write!(
             page,
-            "\nTwo random hashes would be accepted in {of_chance:.1e} of cases; hashes of pictures are not random, but the table shows how far that matters. The best answer without a picture, the one hash that fits most of one half of the scenes, was accepted \
-for {} % of the other half; one for each kind of scene, as who reads the prompt could choose it, for {} %.\n",
+            "\nTwo random hashes would be accepted in {of_chance:.1e} of cases; hashes of pictures are not random, but the table shows how far that matters. The best answer without a picture is the one hash that fits most of one half of the scenes. It was accepted \
+for {} % of the other half. One such hash for each kind of scene, as readers of the prompt could choose it, was accepted for {} %.\n",
             percent(all),
             percent(by_kind),
         );
@@ -269,9 +269,9 @@ for {} % of the other half; one for each kind of scene, as who reads the prompt 
         let mut titles = vec!["instead".to_string(), "median".into(), "95 % within".into(), "most".into()];
         titles.extend(BOUNDS.iter().map(|bound| format!("accepted at {bound}, %")));
         let mut page = format!(
-            "## Fewer steps\n\nImages drawn out of noise by {} steps (Euler, which is DDIM), beside others of the same prompt from the same noise. The sampler and its noise levels (14.6 to 0.03) are those of Stable Diffusion. The model is not: a prompt is a mixture of eight \
-variants of a scene with texture around them, {SIDE} pixels a side and grey, and the best guess at what is behind the noise is a formula instead of a network. So this shows what the steps themselves leave to tell. How much more the \
-images of few steps differ that a network draws, only a measurement with one can say; and images of one seed at different sizes, which are different pictures there, do not occur here.\n\n{}",
+            "## Fewer steps\n\nImages drawn out of noise by {} steps (Euler, which is DDIM), beside others of the same prompt from the same noise. The sampler and its noise levels (14.6 to 0.03) are those of Stable Diffusion. The model is not. A prompt is a mixture of eight \
+variants of a scene with texture around them, {SIDE} pixels a side and grey. A formula instead of a network guesses the picture behind the noise. So this shows what the steps themselves leave to tell. How much more the \
+images of few steps differ that a network draws, only a measurement with one can say. Images of one seed at different sizes are different pictures there, and do not occur here.\n\n{}",
             FULL.steps,
             heading(&titles.iter().map(String::as_str).collect::<Vec<_>>())
         );
