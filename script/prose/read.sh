@@ -19,7 +19,7 @@ if ! cmp -s $here/package-lock.json $here/node_modules/.installed; then
 fi
 pages=("$@")
 # Commands write these; their sentences stand in the commands' sources, and are not plain yet.
-written='^docs/(generated/(proof|refusals|storage)|research/(images|simulator-.*))\.md$'
+written='^docs/(generated/(proof|storage)|research/simulator-(network|paper|populations))\.md$'
 if [ ${#pages[@]} = 0 ]; then
   mapfile -t pages < <(git ls-files '*.md' | if [ -n "$table" ]; then cat; else grep -vE "$written"; fi)
 fi

@@ -138,7 +138,7 @@ The images are our own: nothing here was drawn by Stable Diffusion, for which th
 It follows:\n\n\
 - Slashing for images stays off (`slashImages` 0) until a network has measured its own cards and models: above all how far the images of honest nodes with different cards are apart. Rounding to half precision after every step moved {} % of ours by more than {bound} bits; the effect of \
 cards, drivers and a network's own roughness must be measured with them.\n\
-- {bound} bits are a fair default: {}.\n\
+- {bound} bits are a fair default. {}.\n\
 - An application hashes the delivered images by the same settings and compares; quality is judged by looking. A commitment hides the hash until all have committed, so other members cannot forge it. A node that reveals can still deliver something else.\n\
 - Images of hardly any contrast are not worth validating: below {} of 256 levels honest nodes begin to differ.\n",
             percent(1.0 - of(steps, "50 steps in half precision").accepted(0, bound)),
@@ -156,7 +156,7 @@ cards, drivers and a network's own roughness must be measured with them.\n\
             let worst = harmless.iter().map(|(scenes, _)| 1.0 - scenes.accepted(0, bound)).fold(0.0, f64::max);
             format!("at {bound}, {} % at worst and {} %", percent(worst), percent(seeds.accepted(0, bound)))
         });
-        format!("of harmless changes are refused, and of other seeds of one composition accepted, {}", at.join("; "))
+        format!("Harmless changes refused, and other seeds of one composition accepted: {}", at.join("; "))
     }
 
     /// The least contrast at which all images were accepted in spite of noise, and at all greater ones.

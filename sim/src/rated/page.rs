@@ -136,7 +136,7 @@ fn summary(page: &mut String, found: &Found) {
         page,
         "\n## What to take from it\n\n\
          - Against the paper's central server with the exact likelihood, on the same workers, the contract's throughput differs by {throughput}, its success rate by {success} (24 cases).\n\
-         - The predictive target comes within 2 % of the best given one in {near} of {all} cases, and is clearly further from it, by the whole of its interval, in {beyond}; within 5 % it comes in {}. The furthest is {furthest}. Computed by the same code from the ratings of all nodes it is within 2 % in {}.\n\
+         - The predictive target comes within 2 % of the best given one in {near} of {all} cases. It is clearly further from it, by the whole of its interval, in {beyond}; within 5 % it comes in {}. The furthest is {furthest}. Computed by the same code from the ratings of all nodes it is within 2 % in {}.\n\
          - Farming ratings costs {} tokens of fees and {} tokens of start fees: the fees come back. The real costs are gas, about {} for each judgement, and the name of a GPU, {} tokens.\n",
         within(&found.targets, 5.0, PREDICTIVE).0,
         within(&found.targets, 2.0, OUTSIDE).0,
