@@ -20,6 +20,7 @@ interface Properties {
   /** In seconds since 1970. */
   times: number[];
   series: Series[];
+  /** Without it they are whole numbers. */
   format?: (value: number) => string;
   /** From 0 to this, or as far as the values go. */
   top?: number;
@@ -28,9 +29,22 @@ interface Properties {
 
 /** A moment as the axis has room for it. */
 const clock = (at: number, span: number): string =>
-  new Date(at * 1_000).toLocaleString("en-GB", span < 36 * 3_600 ? { hour: "2-digit", minute: "2-digit", ...(span < 900 ? { second: "2-digit" } : {}) } : { day: "numeric", month: "short" });
+  new Date(at * 1_000).toLocaleString(
+    "en-GB",
+    span < 36 * 3_600
+      ? { hour: "2-digit", minute: "2-digit", ...(span < 900 ? { second: "2-digit" } : {}) }
+      : span < 300 * 86_400
+        ? { day: "numeric", month: "short" }
+        : { month: "short", year: "numeric" },
+  );
 
-function options({ series, format = String, top, height = 200 }: Properties, host: HTMLElement): uPlot.Options {
+/** Steps of an axis of whole numbers. */
+const WHOLE = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
+const short = new Intl.NumberFormat("en-GB", { notation: "compact" });
+/** Nothing where the one below says the same. */
+const labels = (values: number[], format: (value: number) => string) => values.map(format).map((text, i, all) => (text === all[i - 1] ? "" : text));
+
+function options({ series, format, top, height = 200 }: Properties, host: HTMLElement): uPlot.Options {
   const style = getComputedStyle(host);
   const ink = style.color;
   // Custom properties are read as they are written: a probe has them as colours.
@@ -52,7 +66,7 @@ function options({ series, format = String, top, height = 200 }: Properties, hos
     scales: { x: { time: true }, y: { range: (_, least, most) => [Math.min(0, least), top ?? Math.max(most * 1.05, 1e-9)] } },
     axes: [
       { stroke: ink, grid: { show: false }, ticks: grid, space: 90, values: (_, moments) => moments.map((at) => clock(at, moments.at(-1)! - moments[0]!)) },
-      { stroke: ink, grid, ticks: { show: false }, size: 56, values: (_, values) => values.map((value) => format(value)) },
+      { stroke: ink, grid, ticks: { show: false }, size: 56, ...(format ? {} : { incrs: WHOLE }), values: (_, values) => labels(values, format ?? short.format) },
     ],
     series: [
       { value: (_, at) => (at == null ? "–" : new Date(at * 1_000).toLocaleString("en-GB", { hour: "2-digit", minute: "2-digit", day: "2-digit", month: "short" })) },
@@ -63,7 +77,7 @@ function options({ series, format = String, top, height = 200 }: Properties, hos
           stroke,
           width: 2,
           points: { show: false },
-          value: (_, value) => (value == null ? "–" : format(value)),
+          value: (_, value) => (value == null ? "–" : (format ?? String)(value)),
           ...(one.bars ? { fill: stroke, width: 0, paths: uPlot.paths.bars!({ size: [0.8, 40] }) } : {}),
           ...(one.stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
           ...(one.dashed ? { dash: [5, 5], width: 1 } : {}),

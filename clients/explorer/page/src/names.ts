@@ -23,12 +23,13 @@ export const gpuName = (id: number, groups: readonly Pick<Group, "id" | "name" |
   return group ? `${group.name}, ${group.vram} GiB` : `GPU group ${id}, ${id & 0xffff} GiB`;
 };
 /** What a task requires. */
-export const requirement = ({ gpu, vram }: { gpu: number; vram: number }, groups: readonly Group[]): string => (gpu ? gpuName(gpu, groups) : `any GPU from ${vram} GiB`);
+const anyGpu = (vram: number): string => (vram ? `any GPU from ${vram} GiB` : "any GPU");
+export const requirement = ({ gpu, vram }: { gpu: number; vram: number }, groups: readonly Group[]): string => (gpu ? gpuName(gpu, groups) : anyGpu(vram));
 export const nameMap = (rows: readonly Pick<Row<"models">, "id" | "name">[]): Map<bigint, string> => new Map(rows.flatMap(({ id, name }) => (name ? [[id, name]] : [])));
 
 /** A queue's number: a GPU group, or VRAM; plus 4,096 for each grade of tasks that take three nodes. */
 export const queueName = (id: number, groups: readonly Group[]): string => {
   const vram = id & 0xfff;
   const grade = ["", ", for three of any kind", ", for three of one kind"][(id & 0xf000) >> 12] ?? "";
-  return id >> 16 ? gpuName((id & ~0xffff) | vram, groups) + grade : `any GPU from ${vram} GiB${grade}`;
+  return id >> 16 ? gpuName((id & ~0xffff) | vram, groups) + grade : anyGpu(vram) + grade;
 };

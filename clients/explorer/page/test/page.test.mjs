@@ -822,7 +822,10 @@ describe("for everybody", () => {
     await sleep(300);
   };
 
-  for (const [name, viewport, colorScheme] of [["a laptop, light", LAPTOP, "light"], ["a phone, dark", PHONE, "dark"]]) {
+  const looks = [["a laptop, light", LAPTOP, "light"], ["a phone, dark", PHONE, "dark"]];
+  // Of every view, where pictures are wanted.
+  if (SHOTS) looks.push(["a laptop, dark", LAPTOP, "dark"], ["a phone, light", PHONE, "light"]);
+  for (const [name, viewport, colorScheme] of looks) {
     test(`${name}: nothing wider than the screen, no serious finding of axe`, async () => {
       const findings = [];
       for (const view of views()) {
@@ -839,7 +842,7 @@ describe("for everybody", () => {
         if (wide > 0) findings.push(`${view} is ${wide} pixels wider than ${name}`);
         const [red] = dark.match(/\d+/g).map(Number);
         assert.equal(red < 60, colorScheme === "dark", `${view}: ${dark}`);
-        if (SHOTS) await page.screenshot({ path: `${SHOTS}/${view.replace(/\W+/g, "-").slice(0, 20)}-${colorScheme}.png`, fullPage: viewport === PHONE });
+        if (SHOTS) await page.screenshot({ path: `${SHOTS}/${view.replace(/\W+/g, "-").slice(0, 20)}-${viewport === PHONE ? "phone" : "laptop"}-${colorScheme}.png`, fullPage: true });
         // By the protocol, past the page's policy, which would not let it in.
         await page.evaluate(axe);
         const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));

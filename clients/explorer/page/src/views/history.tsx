@@ -1,6 +1,7 @@
 /** How the network came to be as it is: sums by hour, day and month, the owner's acts, and until when its programs run. */
 import { type Row, ask, askPrograms, isCut, list } from "../api";
 import { Chart, type Series } from "../chart";
+import { config } from "../config";
 import { day, duration, moment, money, percent, count } from "../format";
 import { chainNow, useAsked } from "../live";
 import { groupsWanted } from "../names";
@@ -78,10 +79,14 @@ function filled(sums: Row<"hours">[], period: Period): Row<"hours">[] {
   const levels = ["nodes", "waiting", "stakes", "reserve", "treasury", "burntEver"];
   for (const row of sums.toReversed()) {
     for (let before = rows.at(-1); before && next(before.start) < row.start; before = rows.at(-1)) {
-      // Of a time far back only the end is shown.
-      if ((row.start - before.start) / (next(before.start) - before.start) > BigInt(most)) break;
-      const empty = Object.entries(before).map(([name, value]) => [name, levels.includes(name) ? value : typeof value === "bigint" ? 0n : 0]);
-      rows.push({ ...Object.fromEntries(empty), start: next(before.start) } as Row<"hours">);
+      const empty = Object.fromEntries(Object.entries(before).map(([name, value]) => [name, levels.includes(name) ? value : typeof value === "bigint" ? 0n : 0]));
+      const length = next(before.start) - before.start;
+      if ((row.start - before.start) / length > BigInt(most)) {
+        // Of a time far back only how it ended is shown.
+        rows.splice(0, rows.length, { ...empty, start: row.start - length } as Row<"hours">);
+        break;
+      }
+      rows.push({ ...empty, start: next(before.start) } as Row<"hours">);
     }
     rows.push(row);
   }
@@ -112,11 +117,11 @@ function Curves({ sums, period }: { sums: Row<"hours">[]; period: Period }) {
   return (
     <div class="columns">
       {one("Tasks", [{ label: "created", of: ({ created }) => created, colour: "accent", bars: true }, { label: "succeeded", of: ({ succeeded }) => succeeded, colour: "good" }, { label: "failed", of: (row) => ended(row) - row.succeeded, colour: "bad" }])}
-      {one("Fees", [{ label: "deposited", of: ({ fees }) => tokens(fees), colour: "accent", bars: true }, { label: "paid to nodes", of: ({ paid }) => tokens(paid), colour: "good" }], inTokens)}
+      {one(`Fees, ${config.symbol}`, [{ label: "deposited", of: ({ fees }) => tokens(fees), colour: "accent", bars: true }, { label: "paid to nodes", of: ({ paid }) => tokens(paid), colour: "good" }], inTokens)}
       {one("Waiting", [{ label: "mean, creation to start", of: ({ waited, started }) => (started ? Number(waited) / started : null), colour: "accent" }], (value) => duration(value))}
       {one("Nodes", [{ label: "joined", of: ({ nodes }) => nodes, colour: "accent", stepped: true }, { label: "slashes", of: ({ slashes }) => slashes, colour: "bad", bars: true }])}
-      {one("Reserve and treasury", [{ label: "reserve", of: ({ reserve }) => tokens(reserve), colour: "accent", stepped: true }, { label: "treasury", of: ({ treasury }) => tokens(treasury), colour: "good", stepped: true }], inTokens)}
-      {one("Burnt", [{ label: "ever", of: ({ burntEver }) => tokens(burntEver), colour: "bad", stepped: true }], inTokens)}
+      {one(`Reserve and treasury, ${config.symbol}`, [{ label: "reserve", of: ({ reserve }) => tokens(reserve), colour: "accent", stepped: true }, { label: "treasury", of: ({ treasury }) => tokens(treasury), colour: "good", stepped: true }], inTokens)}
+      {one(`Burnt, ${config.symbol}`, [{ label: "ever", of: ({ burntEver }) => tokens(burntEver), colour: "bad", stepped: true }], inTokens)}
     </div>
   );
 }

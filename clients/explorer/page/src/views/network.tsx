@@ -1,7 +1,7 @@
 /** The network at a glance: what is there, what runs, what waits, what it costs. All of it is summed up by the indexer. */
 import { type Glance, ask, askGlance } from "../api";
 import { Chart } from "../chart";
-import { KIND, compact, count, duration, money, percent } from "../format";
+import { KIND, count, duration, money, percent } from "../format";
 import { type Live, chainNow, useAsked, useLive } from "../live";
 import { gpuName, queueName, tauWanted } from "../names";
 import { AccountLink, Answer, Figure, Figures, Left, Legend, NodeLink, Pill, TaskLink } from "../parts";
@@ -134,7 +134,6 @@ function Minutes({ minutes }: Pick<Data, "minutes">) {
       <Chart
         label={`Tasks per minute in the last hour: ${sum(created)} created, ${sum(done)} ended`}
         times={times}
-        format={(value) => compact(value)}
         series={[
           { label: "created", values: created, colour: "accent", bars: true },
           { label: "ended", values: done, colour: "good" },

@@ -87,7 +87,7 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
           {money(node.stake)}
         </Figure>
         <Reliability node={node} tau={Number(data.parameters.find(({ name }) => name === "tau")?.value ?? 1n)} />
-        <Figure label="Q_long" help="Mean of its last scores, at most 50, from 0 to 10: 10 for the fastest right answer, 0 for a wrong one." note={node.pool.length ? `mean of ${node.pool.length} scores` : "5 until it is scored"}>
+        <Figure label="Q_long" help="Mean of its last scores, at most 50, from 0 to 10: 10 for the fastest right answer, 0 for a wrong one." note={node.pool.length ? `mean of ${things(node.pool.length, ["score", "scores"])}` : "5 until it is scored"}>
           {(Number(node.longTerm) / 1e17).toFixed(2)}
         </Figure>
         <Figure label="Judged right" help="How often its answers were compared with others', and how often they were right. A commitment is open until its group is judged." note={`${node.openCommitments} commitments open${node.held ? ", held" : ""}`}>
@@ -182,7 +182,7 @@ function Wrong({ node, slashs, parts }: { node: Row<"nodes">; slashs: Data["slas
         It was slashed {times(slashs.length)}, {money(slashs.reduce((all, slash) => all + taken(slash), 0n))} in all, last for <TaskLink id={last.task} /> <Ago at={last.at} />.
       </>
     ),
-    wrong > 0 && <>Of its last {things(parts.length, ["answer", "answers"])} in groups {wrong === 1 ? "one was" : `${wrong} were`} wrong: others agreed on another.</>,
+    wrong > 0 && <>{parts.length === 1 ? "Its one answer in a group was" : `Of its last ${count(parts.length)} answers in groups ${wrong === 1 ? "one was" : `${wrong} were`}`} wrong: others agreed on another.</>,
     withheld > 0 && <>It committed to {things(withheld, ["answer", "answers"])} and never revealed {withheld === 1 ? "it" : "them"}.</>,
     node.parked === 1 && node.status === 1 && <>It is excluded until {moment(node.parkedUntil)}: it gets no task.</>,
     node.exclusions > 0 && node.parked !== 1 && <>It was excluded {times(node.exclusions)} for deadlines that it let pass.</>,
