@@ -242,7 +242,7 @@ interface IMuster {
         /// Validation groups that are not settled, and places there are for them.
         uint32 groups;
         uint32 groupPlaces;
-        uint64 granule;
+        uint64 stakeUnit;
         bool paused;
         uint64 tasks;
         uint32 nodesIssued;
@@ -416,11 +416,11 @@ interface IMuster {
     /// @notice Sets what never changes, the default parameters, and which program answers what. Only through `install`.
     /// @param owner May change parameters and programs.
     /// @param treasury Receives protocol income.
-    /// @param granule Stakes are whole multiples of this many wei; at least 1e3.
-    /// @param minimumStake In wei, a multiple of `granule`; also the base of the stake classes.
+    /// @param stakeUnit Stakes are whole multiples of this many wei; at least 1e3.
+    /// @param minimumStake In wei, a multiple of `stakeUnit`; also the base of the stake classes.
     /// @param upgradeDelay Seconds between the proposal of a program, or of a parameter that reaches into stakes, and its effect; 2 to
     /// 180 days.
-    function initialise(address owner, address treasury, uint64 granule, uint128 minimumStake, uint32 upgradeDelay, Facet[] calldata programs) external;
+    function initialise(address owner, address treasury, uint64 stakeUnit, uint128 minimumStake, uint32 upgradeDelay, Facet[] calldata programs) external;
 
     /// @notice Changes a parameter, within its bounds, at once. A parameter that affects stakes must be proposed instead.
     function setParameter(uint8 parameter, uint256 value) external;
@@ -537,7 +537,7 @@ interface IMuster {
     /// @notice The validation group at a place.
     function group(uint32 place) external view returns (GroupView memory);
     /// @notice Sampled tasks whose validators wait to be drawn, in the order in which they are.
-    function calls(uint32 from, uint32 count) external view returns (TaskView[] memory);
+    function validatorDraws(uint32 from, uint32 count) external view returns (TaskView[] memory);
     /// @notice Whether tasks whose answers must be equal can be validated on a GPU group.
     function gpuListed(uint32 group) external view returns (bool);
     /// @notice The active nodes of a GPU group and stake class, and how many there are: those that have joined, paused ones only until a
@@ -682,7 +682,7 @@ interface IMuster {
     event GpuGroupListed(uint32 indexed group, bool listed);
 
     /// @notice The network was set up.
-    event Initialised(address owner, address treasury, uint64 granule, uint128 minimumStake, uint32 upgradeDelay);
+    event Initialised(address owner, address treasury, uint64 stakeUnit, uint128 minimumStake, uint32 upgradeDelay);
     /// @notice A parameter has another value; at initialisation, its first.
     event ParameterChanged(uint8 indexed parameter, uint256 before, uint256 value);
     /// @notice A parameter can take this value from `effective` on.
@@ -754,7 +754,7 @@ interface IMuster {
     error NothingToWithdraw(address account);
     /// @notice The receiver did not accept the payment, and it stays owed.
     error TransferFailed(address to, uint256 amount);
-    /// @notice A value is out of its bounds. The granule is at least 1,000 wei. The minimum stake is 1 to 2^30 - 1 whole granules, and 2^18
+    /// @notice A value is out of its bounds. The stake unit is at least 1,000 wei. The minimum stake is 1 to 2^30 - 1 whole stake units, and 2^18
     /// times it is below 2^88 wei. The upgrade delay is 2 to 180 days.
     error BadInitialisation();
 
@@ -776,12 +776,12 @@ interface IMuster {
     error WrongStatus(uint32 node, uint8 status);
     /// @notice The operator's node was kicked out, so the address can never join again.
     error KickedOut(address operator);
-    /// @notice The value sent is below the least stake, or below one granule where stake is added.
+    /// @notice The value sent is below the least stake, or below one stake unit where stake is added.
     error StakeTooLow(uint256 sent, uint256 least);
     /// @notice The stake would exceed the most that a node can have, or the most that can wait to be returned to its account.
     error StakeTooHigh(uint256 stake, uint256 most);
-    /// @notice The value sent is not a whole number of granules.
-    error StakeNotWhole(uint256 sent, uint256 granule);
+    /// @notice The value sent is not a whole number of stake units.
+    error StakeNotWhole(uint256 sent, uint256 stakeUnit);
     /// @notice The name is empty, longer than `most` bytes, or not printable ASCII.
     error BadGpuName(uint256 length, uint256 most);
     /// @notice The VRAM is 0 where a node declares it, or above `most`.
@@ -858,7 +858,7 @@ interface IMuster {
     /// @notice The task was not sampled.
     error NotSampled(uint64 id);
     /// @notice The number of sampled tasks waiting for validators is at its limit.
-    error TooManyCalls(uint32 waiting);
+    error TooManyValidatorDraws(uint32 waiting);
     /// @notice No group of this task is at this place.
     error GroupUnknown(uint64 id, uint32 group);
     /// @notice The node is no member of the group.

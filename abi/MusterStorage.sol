@@ -3,7 +3,7 @@ pragma solidity ^0.8.24;
 
 /// @title Muster's storage, as Solidity declares it
 /// @notice Every slot of the one public address lies where the Solidity compiler would put these variables. Nothing
-/// here is deployed: explorers and tools decode `eth_getStorageAt` with it. Stakes are in granules, fees and credits
+/// here is deployed: explorers and tools decode `eth_getStorageAt` with it. Stakes are in stake units, fees and credits
 /// in wei, times in seconds since 1970.
 contract MusterStorage {
     /// The words that nearly every transaction reads and most write.
@@ -22,12 +22,12 @@ contract MusterStorage {
         uint24 queued;
         /// Earliest time at which an excluded node can return; 0 when none is parked.
         uint32 parkedDue;
-        /// Largest stake of all joined nodes, in granules.
+        /// Largest stake of all joined nodes, in stake units.
         uint48 maxStake;
         /// The first of the draws of validators that wait.
-        uint8 callsHead;
+        uint8 validatorDrawsHead;
         /// Where the next one goes; equal to the first when none waits.
-        uint8 callsTail;
+        uint8 validatorDrawsTail;
         /// Largest VRAM of all joined nodes, in GiB; 0 when there are none.
         uint16 maxVram;
     }
@@ -35,7 +35,7 @@ contract MusterStorage {
     /// Values that dispatching needs and few calls change: parameters (docs/parameters.md says what each is, and in what unit), the best
     /// score there ever was, and the lowest stake class.
     struct Rules {
-        /// Base of the stake classes, in granules: the minimum stake at initialisation. Never changes.
+        /// Base of the stake classes, in stake units: the minimum stake at initialisation. Never changes.
         uint32 base;
         uint32 alphaMilli;
         uint16 startFeeBps;
@@ -88,7 +88,7 @@ contract MusterStorage {
         uint8 hammingMost;
         uint8 slashImages;
         uint8 holdTime;
-        /// The lowest that minStake ever was, at initialisation too, in granules. No parameter.
+        /// The lowest that minStake ever was, at initialisation too, in stake units. No parameter.
         uint32 leastStakeEver;
     }
 
@@ -96,7 +96,7 @@ contract MusterStorage {
     struct Account {
         /// Can be withdrawn now, in wei.
         uint128 credit;
-        /// Returned stake waiting for `release`, in granules.
+        /// Returned stake waiting for `release`, in stake units.
         uint48 unbonding;
         /// When `unbonding` can be withdrawn.
         uint40 release;
@@ -112,7 +112,7 @@ contract MusterStorage {
     struct Node {
         /// 0 Quit, 1 Available, 2 Busy, 3 PendingPause, 4 PendingQuit, 5 Paused, 6 PendingKickout.
         uint8 status;
-        /// Stake in granules; 0 when quit.
+        /// Stake in stake units; 0 when quit.
         uint48 stake;
         /// Reliability factor at `hAt`, a wad: 10^18 is 1.
         uint64 h;
@@ -350,8 +350,8 @@ contract MusterStorage {
         uint40 block;
     }
 
-    /// The duty that a node has been singled out for.
-    struct Duty {
+    /// The assignment that a node has been singled out for.
+    struct Assignment {
         /// The place of the validation group in which it begins when its task ends, if it was called while it was busy.
         uint32 group;
         /// While it waits for others: the queue whose first task it waits with.
@@ -410,7 +410,7 @@ contract MusterStorage {
     }
 
     /// The results of an application's groups since its target was last set, and where the climb of an adaptive one is.
-    struct Climb {
+    struct TargetSearch {
         /// Climbing: the gain that must be exceeded; at rest: the smoothed gain. A wad.
         uint64 gain;
         /// The best target so far, a wad.
@@ -479,8 +479,8 @@ contract MusterStorage {
     struct Ownership {
         /// Before initialisation the deployer, who alone may install; then who may change parameters and propose programs.
         address owner;
-        /// Wei in a granule of stake; not 0 once initialised.
-        uint64 granule;
+        /// Wei in a stake unit of stake; not 0 once initialised.
+        uint64 stakeUnit;
         /// Seconds between the proposal and the effect of another program, or of a parameter that reaches into stakes.
         uint24 upgradeDelay;
         /// Whether programs can never be changed again.
@@ -518,13 +518,13 @@ contract MusterStorage {
         Models[6] models;
         /// To the answer of the running (or an earlier) task.
         Commitment commitment;
-        Duty duty;
+        Assignment assignment;
         /// The worker that its operator named; zero for none.
         address worker;
     }
 
     /// A sampled task whose validators wait to be drawn: 2 words. The task is beside its node.
-    struct CallRecord {
+    struct ValidatorDrawRecord {
         Call call;
         /// As on the node, but `moment` is the block whose hash draws.
         Order order;
@@ -549,7 +549,7 @@ contract MusterStorage {
     /// An application's profile: 2 words.
     struct ProfileRecord {
         Profile profile;
-        Climb climb;
+        TargetSearch targetSearch;
     }
 
     /// A Pending task: 6 words.
@@ -631,7 +631,7 @@ contract MusterStorage {
     /// `tree << 29 | level << 24 | place >> (2 level + 2)`. Trees: a pool's number for its keys, `2^32 + number` for
     /// the complements (from level 1 up), `(2 << 32) + grade` for the best key by VRAM, `3 << 32` for the complement of the worst
     /// by queue, `4 << 32` for stake + 1 by node number - 1.
-    mapping(uint256 => uint64[4]) internal brackets;
+    mapping(uint256 => uint64[4]) internal tournamentTrees;
     /// How applications' groups are chosen by ratings. Key: the application.
     mapping(address => ProfileRecord) internal profiles;
     /// Queues in order of first use. Key: `i / 8`.
@@ -640,7 +640,7 @@ contract MusterStorage {
     /// Protocol income not yet taken, in wei.
     uint256 internal income;
     /// The ring of sampled tasks whose validators wait to be drawn; `head` says from where to where. Key: the place, 0 to 255.
-    mapping(uint256 => CallRecord) internal calls;
+    mapping(uint256 => ValidatorDrawRecord) internal calls;
     /// VRAM sizes with a joined node: bit `vram % 256` of the word `vram / 256`. Key: the word.
     mapping(uint256 => uint256) internal sizesJoined;
     /// When a proposed change of programs can take effect. Key: `keccak256(abi.encodePacked(program, selectors))`.

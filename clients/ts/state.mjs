@@ -54,7 +54,7 @@ try {
     // The least there can be, so that tests pass the time of a proposal quickly.
     UPGRADE_DELAY: "172800",
   };
-  const rest = Object.fromEntries(["OWNER", "TREASURY", "PARAMETERS", "MIN_PRICE", "MIN_STAKE", "STAKE_GRANULE"].map((name) => [name, ""]));
+  const rest = Object.fromEntries(["OWNER", "TREASURY", "PARAMETERS", "MIN_PRICE", "MIN_STAKE", "STAKE_UNIT"].map((name) => [name, ""]));
   try {
     execFileSync(MUSTER_CLI, ["deploy"], {
       cwd: fileURLToPath(new URL("../..", import.meta.url)),

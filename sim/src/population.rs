@@ -144,7 +144,7 @@ impl Population {
         }
     }
 
-    /// Its parameters alone: means and, in brackets, the deviation; or a shape and its scale.
+    /// Its parameters alone: means and, in trees, the deviation; or a shape and its scale.
     pub fn parameters(self) -> String {
         let thousandths = |x: u16| f64::from(x) / 1e3;
         match self {

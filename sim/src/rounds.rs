@@ -2,7 +2,7 @@
 //!
 //! There is always more work than workers. Wrong answers never agree with each other.
 
-use muster_core::adaptive::{Climber, Tally};
+use muster_core::adaptive::{HillClimber, Tally};
 use muster_core::reputation::{vote, Formed, Likelihood, LogRating, Record};
 use muster_core::wad::WAD;
 
@@ -239,7 +239,7 @@ impl<'r> World<'r> {
 /// What decides the target during a run.
 enum Target {
     Static(u64),
-    Adaptive(Climber),
+    Adaptive(HillClimber),
     Predictive { alpha: u64, every: u32, target: u64 },
 }
 
@@ -247,7 +247,7 @@ impl Target {
     fn new(targeting: Targeting) -> Self {
         match targeting {
             Targeting::Static(target) => Self::Static(target),
-            Targeting::Adaptive(settings, _) => Self::Adaptive(Climber::new(settings)),
+            Targeting::Adaptive(settings, _) => Self::Adaptive(HillClimber::new(settings)),
             Targeting::Predictive { alpha, every } => Self::Predictive { alpha, every, target: WAD / 2 },
         }
     }

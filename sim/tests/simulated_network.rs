@@ -12,7 +12,7 @@ use muster_protocol::store::accounts;
 use muster_protocol::IMuster::{self, createTaskCall, joinCall, weightOfCall};
 use muster_sim::network::engine::Engine;
 use muster_sim::network::events::Event;
-use muster_sim::network::ledger::{submit, Ledger, Party, BEGINNING, GRANULE, LEAST_STAKE};
+use muster_sim::network::ledger::{submit, Ledger, Party, BEGINNING, LEAST_STAKE, STAKE_UNIT};
 use muster_sim::network::policy::{Merit, Policy};
 use muster_sim::network::report::{quantile, Report};
 use muster_sim::network::study::{Grid, Scale};
@@ -266,9 +266,9 @@ fn draws(policy: Policy, count: u64) -> (Vec<u64>, Vec<u64>) {
     let mut ledger = Ledger::new(Memory::quick(11), policy, &[("scarce", 0)]).unwrap();
     const NODES: u32 = 24;
     for i in 0..NODES {
-        let stake = u128::from(LEAST_STAKE) * u128::from(1 + i % 7 * (i % 7) * 3) * u128::from(GRANULE);
+        let stake = u128::from(LEAST_STAKE) * u128::from(1 + i % 7 * (i % 7) * 3) * u128::from(STAKE_UNIT);
         let (gpu, vram) = (["A", "B", "C"][i as usize % 3], 16 + 8 * (i % 3) as u16);
-        let stake = stake + u128::from(ledger.group_fee(gpu, vram)) * u128::from(GRANULE);
+        let stake = stake + u128::from(ledger.group_fee(gpu, vram)) * u128::from(STAKE_UNIT);
         let call = joinCall { gpuName: gpu.into(), vram, models: vec![] };
         ledger.call(Party::Operator(i), stake, &call).unwrap();
         for _ in 0..i % 5 {

@@ -35,8 +35,8 @@ export async function application(muster, client) {
 
   // A node, and somebody who asks for images.
   const [operator, user, other] = [await actor(0n), await actor(0n), await actor(0n)];
-  const { granule } = await client.call("overview", []);
-  const stake = ((await parameter("minStake")) + (await parameter("groupFee"))) * BigInt(granule);
+  const { stakeUnit } = await client.call("overview", []);
+  const stake = ((await parameter("minStake")) + (await parameter("groupFee"))) * BigInt(stakeUnit);
   await client.send(DEV_KEY, { to: operator.address, value: stake });
   await send(operator.key, "join", ["NVIDIA H100", 80, [31n]], stake);
   const node = events.findLast((event) => event.name === "NodeJoined").args.node;

@@ -43,7 +43,7 @@ const url = await new Promise((resolve, reject) => {
     if (found) resolve(found[1]);
   });
 });
-const deployment = { OWNER: "", TREASURY: "", PARAMETERS: "", UPGRADE_DELAY: "", MIN_PRICE: "1", MIN_STAKE: "0.0000000004", STAKE_GRANULE: "1000000" };
+const deployment = { OWNER: "", TREASURY: "", PARAMETERS: "", UPGRADE_DELAY: "", MIN_PRICE: "1", MIN_STAKE: "0.0000000004", STAKE_UNIT: "1000000" };
 const DEV_KEY = "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659";
 execFileSync(process.env.MUSTER_CLI, ["deploy"], {
   env: { ...process.env, ...deployment, DEPLOYMENTS: folder, RPC_URL: url, PRIVATE_KEY: DEV_KEY },
@@ -116,13 +116,13 @@ const owner = { key: DEV_KEY, address: privateKeyToAccount(DEV_KEY).address };
 const crowd = await actor("crowd");
 /** Who runs a node: a key for half of them, a contract for the others. */
 const operators = new Map();
-const { granule } = await view("overview");
+const { stakeUnit } = await view("overview");
 const [[stake], [fee]] = [await view("parameter", [number("minStake")]), await view("parameter", [number("groupFee")])];
 for (let i = 0; i < NODES; i++) {
   const by = await actor(`operator ${i}`);
   const to = i % 2 ? await contract() : undefined;
   const models = MODELS.slice(i % 5, (i % 5) + 3);
-  const value = (stake + (i ? 0n : fee)) * BigInt(granule);
+  const value = (stake + (i ? 0n : fee)) * BigInt(stakeUnit);
   const events = await tell(by.address, "join", ["NVIDIA H100", 80, models], value, to ?? muster);
   operators.set(events.find(({ eventName }) => eventName === "NodeJoined").args.node, { ...by, contract: to });
 }

@@ -55,8 +55,8 @@ const [operator, application] = [new Wallet(newKey(), provider), new Wallet(newK
 const [least] = await muster.parameter(numberOf("minStake"));
 // Nobody has joined with this GPU before.
 const [groupFee] = await muster.parameter(numberOf("groupFee"));
-const { granule } = await muster.overview();
-const stake = (least + groupFee) * granule;
+const { stakeUnit } = await muster.overview();
+const stake = (least + groupFee) * stakeUnit;
 for (const { address } of [operator, application]) {
   await mined(boss.sendTransaction({ to: address, value: stake + parseEther("0.02") }));
 }

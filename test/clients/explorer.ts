@@ -41,7 +41,7 @@ class State {
   nextOwner = NOBODY;
   treasury = { account: NOBODY, income: 0n };
   nextTreasury = { account: NOBODY, effective: 0n };
-  granule = 0n;
+  stakeUnit = 0n;
   paused = false;
   programs = new Map<Hex, Address>();
   parameters = new Map<number, bigint>();
@@ -83,7 +83,7 @@ class State {
       case "Initialised":
         this.owner = args.owner;
         this.treasury.account = args.treasury;
-        this.granule = args.granule;
+        this.stakeUnit = args.stakeUnit;
         break;
       case "ParameterChanged":
         assert.equal(args.before, this.parameters.get(args.parameter) ?? 0n);
@@ -296,7 +296,7 @@ export class Index {
       owner: state.owner,
       treasury: state.treasury.account,
       treasuryBalance: state.treasury.income,
-      granule: state.granule,
+      stakeUnit: state.stakeUnit,
       paused: state.paused,
       tasks: state.created,
       nodesIssued: state.nodes.size,

@@ -55,7 +55,7 @@ export PRIVATE_KEY=${PRIVATE_KEY:-0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22
 muster=$(built muster-dev)
 [ -x "$muster" ] || { echo "clients: muster-dev is not built: cargo build -p muster-cli" >&2; exit 1; }
 deploy() {
-  env OWNER= TREASURY= PARAMETERS= UPGRADE_DELAY= MIN_PRICE=1 MIN_STAKE=0.0000000004 STAKE_GRANULE=1000000 \
+  env OWNER= TREASURY= PARAMETERS= UPGRADE_DELAY= MIN_PRICE=1 MIN_STAKE=0.0000000004 STAKE_UNIT=1000000 \
     DEPLOYMENTS="$work/$1" "${@:2}" "$muster" deploy >"$work/deploy.log" 2>&1 || { cat "$work/deploy.log" >&2; exit 1; }
   MUSTER=$(node -p 'JSON.parse(require("fs").readFileSync(process.argv[1], "utf8")).address' "$work/$1"/*.json)
   export MUSTER
@@ -100,7 +100,7 @@ play() {
         return
       fi
       # The stakes of the contract's own defaults.
-      deploy examples MIN_STAKE= STAKE_GRANULE=
+      deploy examples MIN_STAKE= STAKE_UNIT=
       CHAIN_ID=$(($(chain_id)))
       export CHAIN_ID
       node examples.mjs

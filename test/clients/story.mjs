@@ -48,7 +48,7 @@ const OUT_OF_REACH = {
   error: {
     KickedOut: SCORES,
     StakeLocked: "takes a node that leaves with open commitments, which the tests in Rust make",
-    TooManyCalls: "takes 255 sampled tasks at once",
+    TooManyValidatorDraws: "takes 255 sampled tasks at once",
     BadInitialisation: "takes a router that is not initialised, which only its deployer can initialise",
     TooManyGpuModels: "takes 65,534 joins with different GPU names",
     NetworkFull: "takes 2^24 nodes",
@@ -223,10 +223,10 @@ export async function story(muster, client, before) {
 
   const me = addressOf(DEV_KEY);
   const overview = await client.call("overview", []);
-  const granule = BigInt(overview.granule);
+  const stakeUnit = BigInt(overview.stakeUnit);
   const parameter = async (number) => BigInt((await client.call("parameter", [number]))[0]);
-  const stake = (await parameter(MIN_STAKE)) * granule;
-  const groupFee = (await parameter(GROUP_FEE)) * granule;
+  const stake = (await parameter(MIN_STAKE)) * stakeUnit;
+  const groupFee = (await parameter(GROUP_FEE)) * stakeUnit;
   const app = await actor();
   const outsider = app.address;
   const refuse = (name, args, error, ...values) => refused(outsider, name, args, 0n, error, ...values);
@@ -346,10 +346,10 @@ export async function story(muster, client, before) {
   await refused(worker.address, "acceptWork", [Number(a.node)], 0n, "HasNode", worker.address, a.node);
   await refused(worker.address, "quit", [], 0n, "NotTheOperator", a.node, worker.address);
   await send(worker.key, "leaveWork", []);
-  await joining(gpu, 48, [], stake - granule, "StakeTooLow", stake - granule, stake);
-  await joining(gpu, 48, [], stake + 1n, "StakeNotWhole", stake + 1n, granule);
+  await joining(gpu, 48, [], stake - stakeUnit, "StakeTooLow", stake - stakeUnit, stake);
+  await joining(gpu, 48, [], stake + 1n, "StakeNotWhole", stake + 1n, stakeUnit);
   const limit = stake << 18n;
-  await refused(rich, "join", [gpu, 48, []], limit + granule, "StakeTooHigh", limit + granule, limit);
+  await refused(rich, "join", [gpu, 48, []], limit + stakeUnit, "StakeTooHigh", limit + stakeUnit, limit);
   await joining("", 48, [], stake, "BadGpuName", 0n, 64n);
   await refused(a.address, "reportDownloaded", [[5n]], 0n, "ModelHeld", 5n);
   await refused(a.address, "reportRemoved", [[6n]], 0n, "ModelNotHeld", 6n);
@@ -390,10 +390,10 @@ export async function story(muster, client, before) {
   // What remains to be seen happen.
   const b = await join("NVIDIA A100", 80, [1n, 2n]);
   const c = await join("NVIDIA A100", 80, []);
-  assert.deepEqual(one(await send(b.key, "raiseStake", [], granule), "StakeRaised"), {
+  assert.deepEqual(one(await send(b.key, "raiseStake", [], stakeUnit), "StakeRaised"), {
     node: b.node,
-    added: granule,
-    stake: stake + granule,
+    added: stakeUnit,
+    stake: stake + stakeUnit,
   });
   await send(b.key, "reportDownloaded", [[3n]]);
   await send(b.key, "reportRemoved", [[2n]]);
@@ -447,7 +447,7 @@ export async function story(muster, client, before) {
   await refused(me, "setParameter", [DRAW_DELAY, 1], 0n, "TasksPending", 12n);
   await compare();
   await client.rpc("anvil_mine", ["0x20"]);
-  await refused(c.address, "raiseStake", [], granule, "DrawsDue", 4n);
+  await refused(c.address, "raiseStake", [], stakeUnit, "DrawsDue", 4n);
 
   // The owner's last acts.
   await rule("proposeParameter", START_FEE, 300);

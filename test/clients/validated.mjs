@@ -26,8 +26,8 @@ export async function validated(muster, client) {
   const { events, seen, send, actor, last, travel, parameter, refused, fails, deployed } = stage(muster, client);
   const app = await deployed("Application", muster);
   const user = await actor(0n);
-  const { granule } = await client.call("overview", []);
-  const [stake, name] = [(await parameter("minStake")) * BigInt(granule), (await parameter("groupFee")) * BigInt(granule)];
+  const { stakeUnit } = await client.call("overview", []);
+  const [stake, name] = [(await parameter("minStake")) * BigInt(stakeUnit), (await parameter("groupFee")) * BigInt(stakeUnit)];
   const operators = new Map();
   for (let i = 0; i < 3; i++) {
     const operator = await actor(stake + name);

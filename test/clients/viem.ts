@@ -85,8 +85,8 @@ const [operator, application] = [wallet(newKey()), wallet(newKey())];
 const [least] = await parameter(numberOf("minStake"));
 // Nobody has joined with this GPU before.
 const [groupFee] = await parameter(numberOf("groupFee"));
-const { granule } = await reader.readContract({ ...muster, functionName: "overview" });
-const stake = (least + groupFee) * granule;
+const { stakeUnit } = await reader.readContract({ ...muster, functionName: "overview" });
+const stake = (least + groupFee) * stakeUnit;
 for (const { account } of [operator, application]) {
   await mined(await boss.sendTransaction({ to: account.address, value: stake + parseEther("0.02") }));
 }
@@ -134,7 +134,7 @@ const [overview, nodes, tasks, unknown] = await reader.multicall({
   ],
 });
 assert.ok(overview.status === "success" && nodes.status === "success" && tasks.status === "success");
-assert.deepEqual([overview.result.granule, overview.result.pending], [granule, tasks.result.length]);
+assert.deepEqual([overview.result.stakeUnit, overview.result.pending], [stakeUnit, tasks.result.length]);
 assert.deepEqual(nodes.result.map((view) => [view.node, view.operator]), [[node, operator.account.address]]);
 assert.deepEqual(tasks.result[0], pending);
 assert.ok(unknown.status === "failure" && unknown.error instanceof BaseError);

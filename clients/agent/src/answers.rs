@@ -283,7 +283,7 @@ impl Answers {
             Some(3 | 6) => return Ok(None),
             // Sampled; its validators are drawn by those who draw, in turn.
             Some(5) => {
-                let calls = self.shared.chain.muster.read(IMuster::callsCall { from: 0, count: 1 }).await?;
+                let calls = self.shared.chain.muster.read(IMuster::validatorDrawsCall { from: 0, count: 1 }).await?;
                 return Ok(calls.first().map(|first| {
                     if first.drawBlock < head.number {
                         What::Form(first.id)

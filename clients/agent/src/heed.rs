@@ -30,7 +30,7 @@ impl Heed {
         let muster = &answers.shared.chain.muster;
         let (pending, calls, best) = tokio::join!(
             muster.read(IMuster::pendingTasksCall { from: 0, count: PAGE }),
-            muster.read(IMuster::callsCall { from: 0, count: PAGE }),
+            muster.read(IMuster::validatorDrawsCall { from: 0, count: PAGE }),
             muster.read(IMuster::bestQueuedCall { number: view.node }),
         );
         let tasks = pending?.into_iter().chain(calls?).chain([best?]);

@@ -84,7 +84,7 @@ pub enum Node {
     Resume,
     /// Add to the stake
     RaiseStake {
-        /// How much, a whole number of granules
+        /// How much, a whole number of stake units
         #[arg(value_parser = amount)]
         amount: U256,
     },

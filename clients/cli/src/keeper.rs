@@ -71,7 +71,7 @@ const DRAWS: u32 = 64;
 pub async fn due_draws(session: &Session, head: u64) -> Result<Vec<u64>> {
     let muster = &session.muster;
     let tasks = muster.read(IMuster::pendingTasksCall { from: 0, count: PAGE }).await?;
-    let calls = muster.read(IMuster::callsCall { from: 0, count: PAGE }).await?;
+    let calls = muster.read(IMuster::validatorDrawsCall { from: 0, count: PAGE }).await?;
     // The next block knows the hash of this one.
     let due = tasks.into_iter().chain(calls).filter(|task| task.id != 0 && task.drawBlock <= head);
     Ok(due.map(|task| task.drawBlock).collect())

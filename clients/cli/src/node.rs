@@ -150,8 +150,8 @@ impl Join {
         );
         let muster = &session.muster;
         let overview = muster.read(IMuster::overviewCall {}).await?;
-        let granule = U256::from(overview.granule);
-        let least = muster.parameter(parameter::MIN_STAKE).await? * granule;
+        let stake_unit = U256::from(overview.stakeUnit);
+        let least = muster.parameter(parameter::MIN_STAKE).await? * stake_unit;
         let stake = self.stake.unwrap_or(least);
         let fee = muster.name_fee(&self.gpu, self.vram).await?;
         if !fee.is_zero() {

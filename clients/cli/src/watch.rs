@@ -30,7 +30,7 @@ pub struct Watch {
 pub async fn network(session: &Session) -> Result<Report> {
     let view = session.muster.read(IMuster::overviewCall {}).await?;
     let head = session.endpoints().head().await?;
-    let minimum = session.muster.parameter(parameter::MIN_STAKE).await? * U256::from(view.granule);
+    let minimum = session.muster.parameter(parameter::MIN_STAKE).await? * U256::from(view.stakeUnit);
     let text = format!(
         "Muster {} on chain {}, block {}{}\n  nodes      {} joined of {} ever, largest stake {}, least {}\n  \
          tasks      {} created; {} pending, {} queued of {} at most\n  groups     {} open\n  \

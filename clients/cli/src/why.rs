@@ -62,23 +62,23 @@ fn holds(of: &[u64], models: &[u64]) -> u32 {
 }
 
 /// A node's weight for a task that needs these models.
-pub fn weight_of(node: &Node, models: &[u64], largest: u128, granule: u64) -> u64 {
-    let granules = |wei: u128| (wei / u128::from(granule.max(1))) as u64;
-    let staking = weight::staking_score(granules(node.stake), granules(largest));
+pub fn weight_of(node: &Node, models: &[u64], largest: u128, stake_unit: u64) -> u64 {
+    let stake_units = |wei: u128| (wei / u128::from(stake_unit.max(1))) as u64;
+    let staking = weight::staking_score(stake_units(node.stake), stake_units(largest));
     let boost = weight::locality_boost(holds(&node.models, models), holds(&node.inUse, models), models.len() as u32);
     weight::weight(boost, staking, qos::qos(node.longTerm, node.reliability))
 }
 
 /// The probability that a task goes to a node: its weight's share among those who could have it, who are the holders of its
 /// models if there is one.
-fn share(node: &Node, nodes: &[Node], spec: &IMuster::TaskSpec, largest: u128, granule: u64) -> f64 {
+fn share(node: &Node, nodes: &[Node], spec: &IMuster::TaskSpec, largest: u128, stake_unit: u64) -> f64 {
     let mut rivals: Vec<&Node> = nodes.iter().filter(|other| takes_part(other) && can_run(other, spec)).collect();
     if !spec.models.is_empty() && rivals.iter().any(|other| holds(&other.models, &spec.models) > 0) {
         rivals.retain(|other| holds(&other.models, &spec.models) > 0);
     }
-    let sum: f64 = rivals.iter().map(|other| weight_of(other, &spec.models, largest, granule) as f64).sum();
+    let sum: f64 = rivals.iter().map(|other| weight_of(other, &spec.models, largest, stake_unit) as f64).sum();
     let own = rivals.iter().find(|other| other.node == node.node);
-    own.map_or(0.0, |own| weight_of(own, &spec.models, largest, granule) as f64 / sum.max(1.0))
+    own.map_or(0.0, |own| weight_of(own, &spec.models, largest, stake_unit) as f64 / sum.max(1.0))
 }
 
 /// How many of independent events of these probabilities happen, between what and what in at least 95 of 100 cases: the exact
@@ -118,9 +118,9 @@ impl Why {
         let head = session.endpoints().head().await?;
         let node = nodes.iter().find(|node| node.node == number).cloned().unwrap_or_default();
         let any = IMuster::TaskSpec { vram: 1, ..Default::default() };
-        let (largest, granule) = (overview.largestStake, overview.granule);
-        let own = weight_of(&node, &[], largest, granule);
-        let part = share(&node, &nodes, &any, largest, granule);
+        let (largest, stake_unit) = (overview.largestStake, overview.stakeUnit);
+        let own = weight_of(&node, &[], largest, stake_unit);
+        let part = share(&node, &nodes, &any, largest, stake_unit);
         let missing = self.missing(session, &node, &overview, head.timestamp).await?;
 
         let from = history::days_ago(session.endpoints(), self.days).await?;
@@ -144,7 +144,7 @@ impl Why {
         }
         let skipped = drawn.len().saturating_sub(TASKS);
         let drawn: Vec<_> = drawn.into_iter().skip(skipped).filter_map(|(id, to)| Some((specs.get(&id)?, to))).collect();
-        let chances: Vec<f64> = drawn.iter().map(|(spec, _)| share(&node, &nodes, spec, largest, granule)).collect();
+        let chances: Vec<f64> = drawn.iter().map(|(spec, _)| share(&node, &nodes, spec, largest, stake_unit)).collect();
         let actual = drawn.iter().filter(|(_, to)| *to == number).count();
         // The sum of none is -0.
         let expected = chances.iter().sum::<f64>() + 0.0;
@@ -170,8 +170,8 @@ impl Why {
             let _ = writeln!(text, "  - {line}");
         }
         let staking = weight::staking_score(
-            (node.stake / u128::from(granule.max(1))) as u64,
-            (largest / u128::from(granule.max(1))) as u64,
+            (node.stake / u128::from(stake_unit.max(1))) as u64,
+            (largest / u128::from(stake_unit.max(1))) as u64,
         );
         let _ = write!(
             text,

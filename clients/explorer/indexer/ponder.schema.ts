@@ -39,7 +39,7 @@ export const network = onchainTable("network", (t) => ({
   unbonding: t.bigint().notNull(),
   /** Ever paid out, to accounts and to the treasury. */
   paidOut: t.bigint().notNull(),
-  granule: t.bigint().notNull(),
+  stakeUnit: t.bigint().notNull(),
   minimumStake: t.bigint().notNull(),
   upgradeDelay: t.bigint().notNull(),
   upgradesRenounced: t.boolean().notNull(),

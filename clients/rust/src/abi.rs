@@ -80,7 +80,7 @@ impl Refusal {
             Reason::TooEarly(e) => Advice::At(e.effective),
             Reason::HashUnknown(e) => Advice::Block(e.block),
             Reason::TooManyPending(_)
-            | Reason::TooManyCalls(_)
+            | Reason::TooManyValidatorDraws(_)
             | Reason::PausedByOwner(_)
             | Reason::NoNodes(_)
             | Reason::NotOpen(_) => Advice::Later,

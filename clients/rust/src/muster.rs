@@ -28,11 +28,11 @@ pub const BATCH: usize = 16;
 pub mod parameter {
     /// What an estimated second of a task costs at least, in wei.
     pub const MIN_PRICE: u8 = 1;
-    /// The least stake, in granules.
+    /// The least stake, in stake units.
     pub const MIN_STAKE: u8 = 16;
     /// Seconds from which on a queued task can be ended by anyone.
     pub const QUEUE_TIME: u8 = 22;
-    /// The fee for a GPU's name that is new, in granules.
+    /// The fee for a GPU's name that is new, in stake units.
     pub const GROUP_FEE: u8 = 23;
 }
 
@@ -122,8 +122,8 @@ impl Muster {
         match self.read(IMuster::gpuGroupCall { name: gpu.into(), vram }).await {
             Ok(_) => Ok(U256::ZERO),
             Err(error) if matches!(error.refusal(), Some(Refusal::Known(Reason::GpuNameUnknown(_)))) => {
-                let granule = self.read(IMuster::overviewCall {}).await?.granule;
-                Ok(self.parameter(parameter::GROUP_FEE).await? * U256::from(granule))
+                let stake_unit = self.read(IMuster::overviewCall {}).await?.stakeUnit;
+                Ok(self.parameter(parameter::GROUP_FEE).await? * U256::from(stake_unit))
             }
             Err(error) => Err(error),
         }

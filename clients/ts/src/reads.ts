@@ -82,7 +82,7 @@ export const getGroup = /*#__PURE__*/ read("group");
 /** A page of the validation groups. */
 export const getGroups = /*#__PURE__*/ read("groups");
 /** A page of the sampled tasks whose validators are to be drawn. */
-export const getCalls = /*#__PURE__*/ read("calls");
+export const getValidatorDraws = /*#__PURE__*/ read("validatorDraws");
 
 /** How many tasks of the same queue are served before a queued task; what comes into other queues for the same nodes is not in it. */
 export async function getQueuePlace(

@@ -8,7 +8,7 @@ import { replayTransaction } from "../dist/replay.js";
 import { startNetwork } from "../dist/test/index.js";
 import { Core, gather, lotOf, verify, verifyTask } from "../dist/verify/index.js";
 
-// Twenty of them, a slash, are whole granules of stake.
+// Twenty of them, a slash, are whole stake units of stake.
 const FEE = 101n * 5_000_000_000_000n;
 /** What of it is left once a start fee was spent. */
 const less = (facts) => FEE - (FEE * BigInt(facts.events[0].args.startFeeBps)) / 10_000n;

@@ -161,7 +161,7 @@ pub extern "C" fn long_term(sum: u32, count: u32) -> u64 {
     qos::long_term(sum as u16, count as u8)
 }
 
-/// The weight of a node for a task, a wad. Stakes are in granules; of the task's models the node holds `local`, and ran with `used` last.
+/// The weight of a node for a task, a wad. Stakes are in stake units; of the task's models the node holds `local`, and ran with `used` last.
 #[no_mangle]
 pub extern "C" fn weight(stake: u64, largest: u64, long_term: u64, h: u64, local: u32, used: u32, total: u32) -> u64 {
     let m = weight::locality_boost(local, used, total);

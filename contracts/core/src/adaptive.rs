@@ -1,9 +1,9 @@
 //! Choosing the target likelihood of correctness by what it brings (the paper of [`crate::reputation`], section 4.4).
 //!
 //! The paper gives the gain, the thresholds and the intuition; its algorithm stands in an appendix that is not part of
-//! the text. [`Climber`] is our reconstruction, described there step by step.
+//! the text. [`HillClimber`] is our reconstruction, described there step by step.
 
-use crate::record::Climb;
+use crate::record::TargetSearch;
 use crate::reputation::{Formed, Likelihood, Rule};
 use crate::wad::{mul_div, WAD};
 
@@ -61,7 +61,7 @@ pub enum Reference {
     Periods,
 }
 
-/// The parameters of a [`Climber`]; wads, except where noted. The defaults are the paper's (section 5.3), but for the
+/// The parameters of a [`HillClimber`]; wads, except where noted. The defaults are the paper's (section 5.3), but for the
 /// three steps, which its text does not give, and `search` and `reference`, which are readings of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
@@ -128,7 +128,7 @@ enum Phase {
 /// Rounds are summed up over a period; at its end the gain of the period is held against a reference. As set up by
 /// [`Settings::new`]:
 ///
-/// 1. *Climb.* The first period measures the initial target, 0.5, which is the best so far; its gain is the reference, and
+/// 1. *TargetSearch.* The first period measures the initial target, 0.5, which is the best so far; its gain is the reference, and
 ///    it counts as stationary. Each further period tries another target. If its gain is at least 1.01 times the reference,
 ///    its target is the best now, and the next one lies further in the same direction: by 0.02, from a factor of 1.05 on by
 ///    0.05, from 1.15 on by 0.10. If not, the period was stationary, and the next target lies on the other side of the best:
@@ -145,7 +145,7 @@ enum Phase {
 /// sqrt((1 - s) / 300 s) of itself, 1.5 % for 0.94 and 9 % for 0.3, which is more than the threshold of 1.01. The best of several
 /// such measures is mostly the luckiest, and held against it ([`Reference::Best`]) a better target looks no better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Climber {
+pub struct HillClimber {
     settings: Settings,
     target: u64,
     upwards: bool,
@@ -154,7 +154,7 @@ pub struct Climber {
     tally: Tally,
 }
 
-impl Climber {
+impl HillClimber {
     /// Before its first period.
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -177,10 +177,10 @@ impl Climber {
         matches!(self.phase, Phase::Steady { .. })
     }
 
-    /// As it was when [`Climber::state`] gave this, with `target` as its target: what has been taken in since the last adjustment is
+    /// As it was when [`HillClimber::state`] gave this, with `target` as its target: what has been taken in since the last adjustment is
     /// left out.
-    pub fn resume(settings: Settings, target: u64, state: &Climb) -> Self {
-        let &Climb { gain: reference, at, stationary, tried, .. } = state;
+    pub fn resume(settings: Settings, target: u64, state: &TargetSearch) -> Self {
+        let &TargetSearch { gain: reference, at, stationary, tried, .. } = state;
         let phase = match state.phase {
             0 => Phase::Start,
             1 => Phase::Climbing { reference, at, stationary: stationary.into(), tried: tried.into() },
@@ -189,17 +189,17 @@ impl Climber {
         Self { settings, target, upwards: state.upwards, phase, rounds: 0, tally: Tally::default() }
     }
 
-    /// What [`Climber::resume`] needs, nothing taken in. Beyond 65,535 periods without a rise, and 255 targets tried, it counts no
+    /// What [`HillClimber::resume`] needs, nothing taken in. Beyond 65,535 periods without a rise, and 255 targets tried, it counts no
     /// further.
-    pub fn state(&self) -> Climb {
-        let start = Climb { upwards: self.upwards, ..Climb::START };
+    pub fn state(&self) -> TargetSearch {
+        let start = TargetSearch { upwards: self.upwards, ..TargetSearch::START };
         match self.phase {
             Phase::Start => start,
             Phase::Climbing { reference, at, stationary, tried } => {
                 let (stationary, tried) = (stationary.min(u16::MAX.into()) as u16, tried.min(u8::MAX.into()) as u8);
-                Climb { phase: 1, gain: reference, at, stationary, tried, ..start }
+                TargetSearch { phase: 1, gain: reference, at, stationary, tried, ..start }
             }
-            Phase::Steady { history } => Climb { phase: 2, gain: history, ..start },
+            Phase::Steady { history } => TargetSearch { phase: 2, gain: history, ..start },
         }
     }
 

@@ -35,7 +35,7 @@ pub mod weight;
 
 /// Every packed record, one storage word each. `abi/MusterStorage.sol` declares them to Solidity.
 ///
-/// Stakes are in granules (a whole number of wei fixed at initialisation), fees and credits in wei, times in seconds since
+/// Stakes are in stake units (a whole number of wei fixed at initialisation), fees and credits in wei, times in seconds since
 /// 1970 unless said otherwise.
 pub mod record {
     pub use crate::records::*;

@@ -1,12 +1,12 @@
 //! Selection weight (the dispatch document): staking score S, locality boost M, weight W, and the bounds that
-//! exact sampling rejects against. Stakes are in granules, everything else is a wad.
+//! exact sampling rejects against. Stakes are in stake units, everything else is a wad.
 
 use crate::wad::{mul_div_u64, mul_wad, sqrt_ratio_wad, WAD};
 
 /// Stake classes. Class c holds stakes above `base x 4^(c-1)` and up to `base x 4^c` (class 0: up to `base`).
 pub const CLASSES: u8 = 10;
 
-/// The largest stake the classes can hold, for a class base in granules.
+/// The largest stake the classes can hold, for a class base in stake units.
 #[inline]
 pub fn stake_limit(base: u64) -> u64 {
     base << (2 * (CLASSES as u32 - 1))

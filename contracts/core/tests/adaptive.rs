@@ -1,7 +1,7 @@
 //! The adaptive target: the gain by hand, and the climber on landscapes whose peak is known; the predictive one, by dividing anew.
 
 use muster_core::adaptive::*;
-use muster_core::record::Climb;
+use muster_core::record::TargetSearch;
 use muster_core::reputation::{likelihood, Algorithm, Exact, Rule};
 use muster_core::wad::WAD;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -25,7 +25,7 @@ fn gain_weighs_throughput_against_success() {
 }
 
 /// Plays rounds whose throughput is `landscape(target)` out of a million, and nothing else.
-fn play(climber: &mut Climber, rounds: usize, landscape: impl Fn(f64) -> f64) {
+fn play(climber: &mut HillClimber, rounds: usize, landscape: impl Fn(f64) -> f64) {
     for _ in 0..rounds {
         let target = climber.target() as f64 / WAD as f64;
         let successes = (landscape(target) * 1e6) as u64;
@@ -33,7 +33,7 @@ fn play(climber: &mut Climber, rounds: usize, landscape: impl Fn(f64) -> f64) {
     }
 }
 
-fn target(climber: &Climber) -> f64 {
+fn target(climber: &HillClimber) -> f64 {
     climber.target() as f64 / WAD as f64
 }
 
@@ -46,7 +46,7 @@ fn peak(at: f64) -> impl Fn(f64) -> f64 {
 fn climbs_a_single_peak_and_stays() {
     for at in [0.2, 0.35, 0.5, 0.65, 0.8, 0.95] {
         let landscape = peak(at);
-        let mut climber = Climber::new(Settings::new(WAD));
+        let mut climber = HillClimber::new(Settings::new(WAD));
         let mut rounds = 0;
         while !climber.is_steady() {
             play(&mut climber, 10, &landscape);
@@ -64,7 +64,7 @@ fn climbs_a_single_peak_and_stays() {
 
 /// The targets tried where no target is better, in hundredths, until the climb is over.
 fn tried(settings: Settings) -> Vec<u64> {
-    let mut climber = Climber::new(settings);
+    let mut climber = HillClimber::new(settings);
     let mut targets = Vec::new();
     while !climber.is_steady() {
         targets.push(climber.target() / (WAD / 100));
@@ -88,7 +88,7 @@ fn a_flat_landscape_is_searched_at_these_distances() {
 /// After a rise five periods in vain are needed: the step on, here of 0.10, then 0.05, 0.10, 0.20 and 0.40 around the best.
 #[test]
 fn the_best_target_is_searched_around_at_doubled_distances() {
-    let mut climber = Climber::new(Settings::new(WAD));
+    let mut climber = HillClimber::new(Settings::new(WAD));
     let better = |target: f64| {
         if target > 0.549 && target < 0.551 {
             0.9
@@ -109,7 +109,7 @@ fn the_best_target_is_searched_around_at_doubled_distances() {
 #[test]
 fn a_smoothed_reference_forgets_luck() {
     let after_luck = |reference| {
-        let mut climber = Climber::new(Settings { reference, ..Settings::new(WAD) });
+        let mut climber = HillClimber::new(Settings { reference, ..Settings::new(WAD) });
         play(&mut climber, 10, |_| 0.75);
         while !climber.is_steady() {
             play(&mut climber, 10, |target| if target > 0.5 { 0.7 } else { 0.5 });
@@ -123,7 +123,7 @@ fn a_smoothed_reference_forgets_luck() {
 
 #[test]
 fn follows_when_the_workers_change() {
-    let mut climber = Climber::new(Settings::new(WAD));
+    let mut climber = HillClimber::new(Settings::new(WAD));
     play(&mut climber, 600, peak(0.8));
     assert!(climber.is_steady());
     assert!((target(&climber) - 0.8).abs() < 0.15);
@@ -137,13 +137,13 @@ fn follows_when_the_workers_change() {
 #[test]
 fn the_target_stays_a_probability() {
     for slope in [-1.0, 1.0] {
-        let mut climber = Climber::new(Settings::new(WAD));
+        let mut climber = HillClimber::new(Settings::new(WAD));
         for _ in 0..300 {
             play(&mut climber, 10, |target| 0.5 + slope * (target - 0.5) * 0.9);
             assert!(climber.target() <= WAD);
         }
     }
-    let mut climber = Climber::new(Settings::new(WAD));
+    let mut climber = HillClimber::new(Settings::new(WAD));
     play(&mut climber, 500, |_| 0.0);
     assert!(climber.target() <= WAD);
 }
@@ -213,7 +213,7 @@ fn a_predictive_target_is_a_mean_of_which_the_last_has_a_third() {
 
 #[test]
 fn where_nothing_succeeds_nothing_rises() {
-    let mut climber = Climber::new(Settings::new(WAD));
+    let mut climber = HillClimber::new(Settings::new(WAD));
     play(&mut climber, 50, |_| 0.0);
     assert!(climber.is_steady(), "no gain is no rise over none");
     assert_eq!(climber.target(), WAD / 2);
@@ -226,23 +226,23 @@ fn a_climb_goes_on_from_its_state() {
     let mut downwards = 0;
     for (first_is_stationary, reference) in [(true, Reference::Periods), (false, Reference::Best), (true, Reference::Rises)] {
         let settings = Settings { first_is_stationary, reference, ..Settings::new(WAD) };
-        let mut climber = Climber::new(settings);
+        let mut climber = HillClimber::new(settings);
         for round in 0..120 {
             let state = climber.state();
-            assert_eq!(Climber::resume(settings, climber.target(), &state), climber, "period {round}");
+            assert_eq!(HillClimber::resume(settings, climber.target(), &state), climber, "period {round}");
             phases[state.phase as usize] += 1;
             downwards += u32::from(!state.upwards);
             play(&mut climber, 10, peak(if round < 60 { 0.8 } else { 0.3 }));
         }
     }
     assert!(phases[0] == 3 && phases[1] > 20 && phases[2] > 20 && downwards > 20, "{phases:?}, {downwards} downwards");
-    assert_eq!(Climber::new(Settings::new(WAD)).state(), Climb::START);
+    assert_eq!(HillClimber::new(Settings::new(WAD)).state(), TargetSearch::START);
 }
 
 #[test]
 fn a_long_search_is_counted_as_far_as_the_record_goes() {
     let endless = Settings { stationary: u32::MAX, ..Settings::new(WAD) };
-    let mut climber = Climber::new(endless);
+    let mut climber = HillClimber::new(endless);
     play(&mut climber, 10 * 255, |_| 0.6);
     assert_eq!((climber.state().tried, climber.state().stationary), (254, 255));
     play(&mut climber, 10 * (65_536 - 255), |_| 0.6);

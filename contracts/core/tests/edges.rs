@@ -298,18 +298,18 @@ fn a_commitment_is_kept_but_for_its_end() {
 
 #[test]
 fn settled_groups_are_counted_as_far_as_the_record_goes() {
-    let mut climb = Climb::START;
+    let mut climb = TargetSearch::START;
     for (succeeded, members) in [(true, 3), (false, 7), (true, 5)] {
         climb.count(succeeded, members);
     }
     assert_eq!((climb.successes, climb.groups, climb.members), (2, 3, 15));
     let most = (1 << 24) - 1;
-    let mut full = Climb { successes: most - 1, groups: most - 1, members: 9, ..climb };
+    let mut full = TargetSearch { successes: most - 1, groups: most - 1, members: 9, ..climb };
     for _ in 0..2 {
         full.count(true, 3);
         assert_eq!((full.successes, full.groups, full.members), (most, most, 12));
     }
-    assert_eq!(Climb::unpack(full.pack()), full);
+    assert_eq!(TargetSearch::unpack(full.pack()), full);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use muster_model::refused;
 use muster_model::world::*;
 use muster_protocol::host::Host;
 use muster_protocol::native::Memory;
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::IMuster::IMusterEvents as E;
 use muster_protocol::IMuster::{self, estimateCall};
 use muster_protocol::{admin, Network};
@@ -232,9 +232,9 @@ fn raised_in_the_queue(nodes: u32, load: f64, own: Option<u128>, seconds: u64) -
     let (mut running, mut mine): (BTreeMap<u32, (u64, u64, u64)>, BTreeSet<u64>) = Default::default();
     let (mut waiting, mut rises, mut lost, mut paid) = (None, 0, 0, 0);
     let set_low = |w: &mut World| {
-        let mut seat = Seat::load(&w.mem, NodeId(1));
-        (seat.node.h, seat.node.h_at) = (low, w.mem.now as u32);
-        seat.put(&mut w.mem);
+        let mut handle = NodeHandle::load(&w.mem, NodeId(1));
+        (handle.node.h, handle.node.h_at) = (low, w.mem.now as u32);
+        handle.put(&mut w.mem);
     };
     set_low(&mut w);
     for _ in 0..seconds {
@@ -356,9 +356,9 @@ fn a_known_draw_moves_with_h_by_the_clock_and_no_further() {
     ] {
         let mut w = world(NODES.into(), 1);
         for n in 1..=NODES {
-            let mut seat = Seat::load(&w.mem, NodeId(n));
-            (seat.node.h, seat.node.h_at) = (if n == 1 { own } else { others } * (WAD / 1_000), w.mem.now as u32);
-            seat.put(&mut w.mem);
+            let mut handle = NodeHandle::load(&w.mem, NodeId(n));
+            (handle.node.h, handle.node.h_at) = (if n == 1 { own } else { others } * (WAD / 1_000), w.mem.now as u32);
+            handle.put(&mut w.mem);
         }
         let (start, mut won, mut outcomes) = (w.mem.now, [0u64; 3], [0usize; 3]);
         for task in 0..TASKS {

@@ -3,7 +3,7 @@
 
 use alloy_primitives::B256;
 use muster_core::id::{ModelId, NodeId, TaskId};
-use muster_core::record::{Climb, Escrow, Order, CALL_MODELS, TASK_MODELS};
+use muster_core::record::{Escrow, Order, TargetSearch, CALL_MODELS, TASK_MODELS};
 use muster_core::wad::WAD;
 use muster_model::meter::{metered, metered_alone, priced, MOST_GAS};
 use muster_model::refused;
@@ -11,7 +11,7 @@ use muster_model::validated::*;
 use muster_model::world::*;
 use muster_protocol::host::{offset, Host};
 use muster_protocol::layout::{profile, profile_slot};
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::store::task::{ModelSet, Task};
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 
@@ -571,7 +571,7 @@ fn half_of_an_even_group_makes_the_others_work_for_nothing() {
 fn rate(w: &mut World, number: u32) {
     for _ in 0..10 {
         w.raw([0; 20], 0, |m| {
-            Seat::load(m, NodeId(number)).rate(m, true);
+            NodeHandle::load(m, NodeId(number)).rate(m, true);
             Ok(())
         })
         .unwrap();
@@ -766,22 +766,22 @@ fn an_innocent_submit_pays_for_one_part_of_a_draw_of_nine_and_no_more() {
         let runners: Vec<u32> = own.iter().map(|&id| (1..=issued).find(|&n| task_of(&mut w, n) == id).unwrap()).collect();
         if worn {
             for n in (1..=issued).filter(|n| !runners.contains(n)) {
-                let seat = Seat::load(&w.mem, NodeId(n));
-                let (mut ids, mut order) = ([ModelId(0); TASK_MODELS], seat.order(&w.mem));
+                let handle = NodeHandle::load(&w.mem, NodeId(n));
+                let (mut ids, mut order) = ([ModelId(0); TASK_MODELS], handle.order(&w.mem));
                 ids.iter_mut().zip(wanted(80_000)).for_each(|(id, model)| *id = ModelId(model));
                 let models = ModelSet { ids, len: TASK_MODELS as u8 };
-                if !seat.node.running() {
+                if !handle.node.running() {
                     order = Order { id: TaskId(1), models: models.len, model: ids[0], ..order };
                     let escrow = Escrow { creator: who(CREATOR), fee: 1, ..Escrow::default() };
-                    seat.assign(&mut w.mem, &Task { escrow, order, models });
-                    seat.set_order(&mut w.mem, &order);
+                    handle.assign(&mut w.mem, &Task { escrow, order, models });
+                    handle.set_order(&mut w.mem, &order);
                 }
             }
         }
         // A period ends with it.
         set_profile(&mut w, CREATOR, Profile { targeting: 1, ..of_size(9) });
-        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::CLIMB);
-        w.mem.put(at, &Climb { groups: 300, successes: 150, members: 2_700, ..Climb::START });
+        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::TARGET_SEARCH);
+        w.mem.put(at, &TargetSearch { groups: 300, successes: 150, members: 2_700, ..TargetSearch::START });
         w.events();
         w.create(CREATOR, FEE, IMuster::TaskSpec { models: six(90_000), flags: 1, ..rated_image(0, 1) }).unwrap();
         w.pass(1, 0);

@@ -13,7 +13,7 @@ use muster_model::validated::*;
 use muster_model::world::*;
 use muster_protocol::host::{offset, Host};
 use muster_protocol::layout::{entry, slot, GPU_COUNTS, QUEUE};
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::store::registry;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::{Network, Result};
@@ -782,13 +782,13 @@ fn check_places(w: &mut World, log: &[String]) {
     let pending: Vec<u64> = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.id).collect();
     for n in 1..=issued {
         let v = w.node(n);
-        let node = Seat::load(&w.mem, NodeId(n)).node;
+        let node = NodeHandle::load(&w.mem, NodeId(n)).node;
         let want_idle = u32::from(v.status == 1 && v.parked == 0);
         assert_eq!(idle.get(&n).copied().unwrap_or(0), want_idle, "node {n} idle: {v:?}\n{}", tail());
         let want_parked = u32::from(v.parked == 1 || v.parked == 2);
         assert_eq!(parked.get(&n).copied().unwrap_or(0), want_parked, "node {n} parked: {v:?}\n{}", tail());
         if v.parked == 3 {
-            let task = Seat::load(&w.mem, NodeId(n)).duty(&w.mem).task.0;
+            let task = NodeHandle::load(&w.mem, NodeId(n)).assignment(&w.mem).task.0;
             assert!(pending.contains(&task), "node {n} is reserved for {task}, pending {pending:?}\n{}", tail());
             assert!(matches!(v.status, 2 | 3 | 4 | 6));
             let net = Network::open(&mut w.mem).unwrap();

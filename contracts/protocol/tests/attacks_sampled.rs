@@ -338,11 +338,11 @@ fn a_lowered_number_of_open_commitments_raises_no_bound_of_fees() {
 fn a_least_stake_lowered_and_raised_leaves_no_slash_uncovered() {
     const CHEAP: u32 = 13;
     let mut w = all_sampled(12);
-    let granules = (STAKE / u128::from(GRANULE)) as u64;
+    let stake_units = (STAKE / u128::from(STAKE_UNIT)) as u64;
     let little = STAKE / 10;
-    w.set("minStake", granules / 10);
+    w.set("minStake", stake_units / 10);
     w.join(CHEAP.into(), "RTX 4090", 24, &[], little / TOKEN).unwrap();
-    w.set("minStake", granules);
+    w.set("minStake", stake_units);
     let fee = most(&mut w);
     assert_eq!(fee, little / (SLASH_TIMES * 3));
     let id = task_on(&mut w, CHEAP, fee);
@@ -360,8 +360,8 @@ fn a_least_stake_lowered_and_raised_leaves_no_slash_uncovered() {
             stake / TOKEN
         ),
     );
-    // All of it, to a granule; the node is below the least stake by now.
-    assert!(burnt <= SLASH_TIMES * left && burnt + u128::from(GRANULE) > SLASH_TIMES * left, "{burnt}");
+    // All of it, to a stake unit; the node is below the least stake by now.
+    assert!(burnt <= SLASH_TIMES * left && burnt + u128::from(STAKE_UNIT) > SLASH_TIMES * left, "{burnt}");
     assert!(3 * burnt <= stake);
     assert_eq!(w.node(CHEAP).status, 0, "thrown out");
     check_money(&mut w);
@@ -377,7 +377,7 @@ fn what_is_queued_when_a_lower_least_stake_is_proposed_can_be_ended_before_it_co
     let id = w.create(CREATOR, FEE, wanted(&[])).unwrap();
     let ticket = w.ticket(id);
     let little = STAKE / 10;
-    let (number, value) = (parameter("minStake"), U256::from(little / u128::from(GRANULE)));
+    let (number, value) = (parameter("minStake"), U256::from(little / u128::from(STAKE_UNIT)));
     refused!(w.send(OWNER, 0, setParameterCall { parameter: number, value }), ParameterDelayed(number));
     let before = most(&mut w);
     w.send(OWNER, 0, proposeParameterCall { parameter: number, value }).unwrap();
@@ -438,7 +438,7 @@ fn what_a_wrong_answer_costs_is_what_it_cost_at_creation() {
         let id = created(&mut w, fee, wanted(&[]));
         let node = runner(&mut w, id);
         let (burnt, due) = (answered(&mut w, id, node, 9), u128::from(times) * (fee - fee / 50));
-        assert!(burnt <= due && burnt + u128::from(GRANULE) > due, "{times}: {burnt} {due}");
+        assert!(burnt <= due && burnt + u128::from(STAKE_UNIT) > due, "{times}: {burnt} {due}");
         check_money(&mut w);
         rows.push(format!("{times}"));
     }

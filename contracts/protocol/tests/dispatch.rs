@@ -84,7 +84,7 @@ fn samples() -> Vec<Sample> {
         sample(listGpuGroupCall { group: 1 << 16 | 24, listed: true }),
         sample(groupsCall { from: 1, count: 9 }),
         sample(groupCall { place: 1 }),
-        sample(callsCall { from: 0, count: 9 }),
+        sample(validatorDrawsCall { from: 0, count: 9 }),
         sample(gpuListedCall { group: 1 << 16 | 24 }),
         sample(activeNodesCall { group: 1 << 16 | 24, class: 0, from: 0, count: 9 }),
         sample(initialise(&genesis, &[facet.clone(), facet])),
@@ -288,7 +288,7 @@ fn a_program_answers_its_own_functions_and_what_others_ask_of_it() {
                 inner::queueFirstCall {}.abi_encode(),
             ],
         ),
-        ("calls", among::calls, vec![inner::formNextCall {}.abi_encode()]),
+        ("draws", among::draws, vec![inner::formNextCall {}.abi_encode()]),
         ("reputation", among::reputation, vec![inner::formRatedCall {}.abi_encode()]),
     ];
     let mut w = peopled();

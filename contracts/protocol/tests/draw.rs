@@ -12,7 +12,7 @@ use muster_model::proof;
 use muster_model::world::*;
 use muster_protocol::flow::draw::{Candidates, Draw, Members, Rng};
 use muster_protocol::layout::node_slot;
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::store::sampler::{Among, Field, Scope};
 use muster_protocol::store::task::{ModelSet, Task};
 use muster_protocol::IMuster::{overviewCall, reportDownloadedCall, weightOfCall};
@@ -255,8 +255,8 @@ impl Fleet {
             let hash = net.host.keccak(&bytes);
             let mut rng = Rng::new(net.host, hash, task.order.id);
             match net.draw(&task, &mut rng) {
-                Draw::Node(seat, _) => {
-                    *seen.entry(seat.id.0).or_default() += 1;
+                Draw::Node(handle, _) => {
+                    *seen.entry(handle.id.0).or_default() += 1;
                     decided += 1;
                 }
                 Draw::Undecided => undecided += 1,
@@ -493,9 +493,9 @@ fn how_often_an_idle_holder_is_missed_in_a_busy_network() {
             for i in 1..=10_000u64 {
                 let task = Task { order: Order { id: TaskId(i), ..order }, models, ..Task::default() };
                 let mut rng = Rng::new(net.host, net.host.keccak(&i.to_be_bytes()), TaskId(i));
-                if let Draw::Node(seat, _) = net.draw(&task, &mut rng) {
+                if let Draw::Node(handle, _) = net.draw(&task, &mut rng) {
                     decided += 1;
-                    missed += (seat.id.0 as u64 > holders) as u32;
+                    missed += (handle.id.0 as u64 > holders) as u32;
                 }
             }
             let share = missed as f64 / decided as f64;
@@ -611,7 +611,7 @@ fn a_choice_among_few_holders_falls_on_the_weight_it_is_within() {
         for quarter in 1..4 {
             for (number, expected) in [((quarter << 62) - 1, quarter), ((quarter << 62) + 1, quarter + 1)] {
                 let chosen = loaded(&mut w, &wanted, vec![number], |net, task, rng| match net.draw(task, rng) {
-                    Draw::Node(seat, _) => seat.id.0,
+                    Draw::Node(handle, _) => handle.id.0,
                     _ => panic!("there are holders"),
                 });
                 assert_eq!(u64::from(chosen), expected, "{number:x}");
@@ -628,7 +628,7 @@ fn a_try_is_accepted_at_the_heights_below_the_weight() {
     for (n, stake) in [(1, 400), (2, 6_400), (3, 400)] {
         w.join(n, "card", 24, &[], stake).unwrap();
     }
-    let (base, largest, best) = w.view(|net| (net.rules().base, net.roster().max_stake(), net.rules().best));
+    let (base, largest, best) = w.view(|net| (net.rules().base, net.node_store().max_stake(), net.rules().best));
     // Three lists' numbers: the two nodes of class 0, then the four of the one of class 2.
     let sum = w.view(|net| Field::new(net.host, Among::Idle, Scope::Vram(0)).total());
     let pick = |node: usize| (([0u128, 2, 1][node - 1] << 64).div_ceil(sum.into()) + 1) as u64;
@@ -649,7 +649,7 @@ fn a_try_is_accepted_at_the_heights_below_the_weight() {
                     let below = (high << class | low & ((1 << class) - 1)) < weight;
                     let luck = vec![pick(node as usize), number, low];
                     let drawn = loaded(&mut w, &one, luck.clone(), |net, task, rng| match net.draw(task, rng) {
-                        Draw::Node(seat, _) => Some(seat.id.0),
+                        Draw::Node(handle, _) => Some(handle.id.0),
                         _ => None,
                     });
                     assert_eq!(drawn == Some(node), below, "node {node}: {high}, {low} of {weight}");
@@ -722,8 +722,8 @@ fn an_excluded_holder_is_not_counted_among_the_candidates() {
             w.mem.put(slot, &Node { h: 90_000_000_000_000_000, h_at: w.mem.now as u32, ..node });
         }
         let candidates = loaded(&mut w, &spec(0, &[5]), Vec::new(), |net, task, rng| match net.draw(task, rng) {
-            Draw::Node(seat, candidates) => {
-                assert!(seat.id.0 > excluded && seat.id.0 <= 3);
+            Draw::Node(handle, candidates) => {
+                assert!(handle.id.0 > excluded && handle.id.0 <= 3);
                 candidates
             }
             _ => panic!("there are holders"),
@@ -763,7 +763,7 @@ fn three_that_are_reserved_need_no_chance_where_nobody_is_idle() {
             let expected = if alike && !listed { Members::Nobody } else { Members::Nodes([1, 2, 3].map(NodeId).to_vec()) };
             for (a, b) in [(0, 0), (1 << 62, 1 << 61), (u64::MAX, 0), (1 << 63, 1 << 40)] {
                 let drawn = loaded(&mut w, wanted, [a, b].repeat(300), |net, task, rng| {
-                    let reserved = [1, 2, 3].map(|n| Seat::load(net.host, NodeId(n)));
+                    let reserved = [1, 2, 3].map(|n| NodeHandle::load(net.host, NodeId(n)));
                     net.draw_members(task, &reserved, rng)
                 });
                 assert_eq!(drawn, expected, "alike {alike}, listed {listed}");

@@ -169,14 +169,14 @@ fn a_sampled_task_ends_only_by_validation() {
         refused!(call, Sampled(id));
     }
     assert!(!w.send(who(DRIVER), 0, formGroupCall {}).unwrap(), "its block has not come");
-    let call = &w.ask(callsCall { from: 0, count: 9 })[0];
+    let call = &w.ask(validatorDrawsCall { from: 0, count: 9 })[0];
     assert_eq!((call.id, call.drawBlock), (id, w.mem.block + 2));
     w.pass(3, 1);
     // Any call that draws draws validators too.
     assert_eq!(w.dispatch(1).unwrap(), 1);
     let (place, members) = group_of(&mut w, id).expect("a group");
     assert_eq!((place, members.len(), members[0]), (1, 3, node));
-    assert!(w.ask(callsCall { from: 0, count: 9 }).is_empty());
+    assert!(w.ask(validatorDrawsCall { from: 0, count: 9 }).is_empty());
 }
 
 #[test]
@@ -650,7 +650,7 @@ fn groups_do_not_wait_for_each_other() {
         }
     }
     let overview = w.ask(overviewCall {});
-    assert_eq!((overview.groups, w.ask(callsCall { from: 0, count: 9 }).len()), (0, 0));
+    assert_eq!((overview.groups, w.ask(validatorDrawsCall { from: 0, count: 9 }).len()), (0, 0));
     assert!((1..=3).all(|n| w.node(n).status == 1 && w.node(n).openCommitments == 0));
     check_money(&mut w);
 }
@@ -1152,7 +1152,7 @@ fn a_call_for_a_node_that_was_slashed_out_is_dropped() {
     assert!(w.send(who(DRIVER), 0, formGroupCall {}).unwrap());
     let events = w.events();
     assert!(!events.iter().any(|e| matches!(e, E::GroupFormed(_))), "{events:?}");
-    assert!(group_of(&mut w, other).is_none() && w.ask(callsCall { from: 0, count: 9 }).is_empty());
+    assert!(group_of(&mut w, other).is_none() && w.ask(validatorDrawsCall { from: 0, count: 9 }).is_empty());
     check_money(&mut w);
 }
 
@@ -1182,7 +1182,7 @@ fn a_slash_takes_what_was_returned_and_then_what_was_earned() {
         // Bound as fees are, no slash takes more than the stake: it is made so by hand.
         let at = account_slot(&w.mem, who(b.into()));
         let account: Account = w.mem.get(at);
-        w.mem.put(at, &Account { unbonding: (returned / u128::from(GRANULE)) as u64, ..account });
+        w.mem.put(at, &Account { unbonding: (returned / u128::from(STAKE_UNIT)) as u64, ..account });
         w.mem.paid += 400 * TOKEN - returned;
         let before = w.account(b.into());
         assert_eq!((w.node(b).status, before.unbonding), (0, returned));
@@ -1209,7 +1209,7 @@ fn who_keeps_the_least_stake_after_a_slash_stays() {
     for short in [0, 1] {
         let mut w = sampling(10, 10_000);
         let (id, place, [a, b, c]) = group(&mut w);
-        let wei = 20 * LEFT - short * u128::from(GRANULE);
+        let wei = 20 * LEFT - short * u128::from(STAKE_UNIT);
         w.send(who(b.into()), wei, raiseStakeCall {}).unwrap();
         commit(&mut w, id, b, ANSWER, value(2)).unwrap();
         commit(&mut w, id, c, ANSWER, value(1)).unwrap();

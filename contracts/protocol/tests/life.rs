@@ -16,8 +16,8 @@ use muster_protocol::layout::{node_slot, selector_key, slot, HEAD, SELECTORS, SE
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::store::accounts;
-use muster_protocol::store::node::Seat;
-use muster_protocol::store::nodes::Roster;
+use muster_protocol::store::node::NodeHandle;
+use muster_protocol::store::nodes::NodeStore;
 use muster_protocol::store::sampler::Among;
 use muster_protocol::store::task::Task;
 use muster_protocol::{Host, IMuster, Network};
@@ -98,12 +98,12 @@ fn nothing_works_before_initialisation_and_it_happens_once() {
     let first = genesis();
     let day = 86_400;
     for bad in [
-        Genesis { granule: 999, ..first },
+        Genesis { stake_unit: 999, ..first },
         Genesis { minimum_stake: 0, ..first },
         Genesis { minimum_stake: 400 * TOKEN + 1, ..first },
-        Genesis { granule: 1_000, ..first },
+        Genesis { stake_unit: 1_000, ..first },
         // 2^18 times it is as large as all money.
-        Genesis { granule: 1 << 50, minimum_stake: 1 << 70, ..first },
+        Genesis { stake_unit: 1 << 50, minimum_stake: 1 << 70, ..first },
         Genesis { upgrade_delay: 2 * day - 1, ..first },
         Genesis { upgrade_delay: 180 * day + 1, ..first },
     ] {
@@ -124,7 +124,7 @@ fn nothing_works_before_initialisation_and_it_happens_once() {
     assert_eq!(w.view(|n| n.overview()).owner.into_array(), who(3), "the deployer need not stay the owner");
     let mut w = World::new();
     let o = w.view(|n| n.overview());
-    assert_eq!((o.owner.into_array(), o.treasury.into_array(), o.granule, o.paused), (OWNER, TREASURY, GRANULE, false));
+    assert_eq!((o.owner.into_array(), o.treasury.into_array(), o.stakeUnit, o.paused), (OWNER, TREASURY, STAKE_UNIT, false));
 }
 
 #[test]
@@ -133,12 +133,15 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     // A new GPU name costs a hundredth of the minimum stake beside the stake.
     let fee = 4 * TOKEN;
     refused!(w.join(1, "A", 24, &[], 399), StakeTooLow(word(403 * TOKEN), word(404 * TOKEN)));
-    refused!(w.call(who(1), 1, |n| n.join(b"A", 24, ids(vec![]))), StakeNotWhole(word(1), GRANULE));
+    refused!(w.call(who(1), 1, |n| n.join(b"A", 24, ids(vec![]))), StakeNotWhole(word(1), STAKE_UNIT));
     refused!(w.call(who(1), fee, |n| n.join(b"A", 24, ids(vec![]))), StakeTooLow(word(fee), word(404 * TOKEN)));
     refused!(w.call(who(1), TOKEN, |n| n.join(b"A", 24, ids(vec![]))), StakeTooLow(word(TOKEN), word(404 * TOKEN)));
     let most = (400 * TOKEN) << 18;
     refused!(w.join(1, "A", 24, &[], (400 << 18) + 1), StakeTooHigh(word(most + fee + TOKEN), word(most + fee)));
-    refused!(w.call(who(1), 404 * TOKEN + 1, |n| n.join(b"A", 24, ids(vec![]))), StakeNotWhole(word(404 * TOKEN + 1), GRANULE));
+    refused!(
+        w.call(who(1), 404 * TOKEN + 1, |n| n.join(b"A", 24, ids(vec![]))),
+        StakeNotWhole(word(404 * TOKEN + 1), STAKE_UNIT)
+    );
     refused!(w.join(1, "", 24, &[], 400), BadGpuName(0usize, 64usize));
     refused!(w.join(1, &"x".repeat(65), 24, &[], 400), BadGpuName(65usize, 64usize));
     refused!(w.join(1, "A\n", 24, &[], 400), BadGpuName(2usize, 64usize));
@@ -200,16 +203,16 @@ fn the_largest_stake_and_lowest_class_follow_every_change() {
 fn raising_a_stake_moves_the_node_between_classes() {
     let mut w = world(9);
     refused!(w.call(who(99), TOKEN, |n| n.raise_stake()), NotAnOperator(who(99)));
-    refused!(w.call(who(1), 0, |n| n.raise_stake()), StakeTooLow(word(0), GRANULE));
-    refused!(w.call(who(1), 1, |n| n.raise_stake()), StakeNotWhole(word(1), GRANULE));
+    refused!(w.call(who(1), 0, |n| n.raise_stake()), StakeTooLow(word(0), STAKE_UNIT));
+    refused!(w.call(who(1), 1, |n| n.raise_stake()), StakeNotWhole(word(1), STAKE_UNIT));
     let most = (400 * TOKEN) << 18;
     refused!(w.call(who(1), most, |n| n.raise_stake()), StakeTooHigh(word(most + 400 * TOKEN), word(most)));
-    w.call(who(1), 1_200 * TOKEN + GRANULE as u128, |n| n.raise_stake()).unwrap();
-    assert_eq!(w.node(1).stake, 1_600 * TOKEN + GRANULE as u128);
-    assert_eq!(w.view(|n| n.overview()).largestStake, 1_600 * TOKEN + GRANULE as u128);
+    w.call(who(1), 1_200 * TOKEN + STAKE_UNIT as u128, |n| n.raise_stake()).unwrap();
+    assert_eq!(w.node(1).stake, 1_600 * TOKEN + STAKE_UNIT as u128);
+    assert_eq!(w.view(|n| n.overview()).largestStake, 1_600 * TOKEN + STAKE_UNIT as u128);
     assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 2, 0, 9))), (1, vec![1]));
     assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 0, 0, 9))).0, 8);
-    assert!(matches!(&w.events()[..], [E::StakeRaised(e)] if e.node == 1 && e.stake == 1_600 * TOKEN + GRANULE as u128));
+    assert!(matches!(&w.events()[..], [E::StakeRaised(e)] if e.node == 1 && e.stake == 1_600 * TOKEN + STAKE_UNIT as u128));
     w.call(who(1), 0, |n| n.quit()).unwrap();
     refused!(w.call(who(1), TOKEN, |n| n.raise_stake()), WrongStatus(1u32, 0u8));
 }
@@ -311,16 +314,16 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
 
 #[test]
 fn no_stake_is_taken_that_could_not_be_returned() {
-    // A fine granule, as deployments have it: three of the largest stakes fill the 48 bits of what unbonds.
+    // A fine stake unit, as deployments have it: three of the largest stakes fill the 48 bits of what unbonds.
     let mut w = World::on(Memory::created_by(OWNER));
-    let granule = 1_000_000_000_000u64;
-    w.raw(OWNER, 0, |m| admin::initialise(m, &Genesis { granule, ..genesis() }, &[])).unwrap();
+    let stake_unit = 1_000_000_000_000u64;
+    w.raw(OWNER, 0, |m| admin::initialise(m, &Genesis { stake_unit, ..genesis() }, &[])).unwrap();
     w.set("groupFee", 0);
     for _ in 0..2 {
         w.join(1, "A", 24, &[], 400 << 18).unwrap();
         w.call(who(1), 0, |n| n.quit()).unwrap();
     }
-    let most = ((1u128 << 48) - 1) * granule as u128 - 2 * ((400 << 18) * TOKEN);
+    let most = ((1u128 << 48) - 1) * stake_unit as u128 - 2 * ((400 << 18) * TOKEN);
     refused!(w.join(1, "A", 24, &[], 400 << 18), StakeTooHigh(word((400 << 18) * TOKEN), word(most)));
     w.join(1, "A", 24, &[], 400).unwrap();
     refused!(
@@ -1171,9 +1174,9 @@ fn exclude(w: &mut World) {
 fn the_last_number_is_given_out_once() {
     const LAST: u32 = 16_777_214;
     let mut mem = Memory::default();
-    let mut roster = Roster::of(&Head { issued: LAST - 1, joined: 7, ..Head::default() }, &Rules::default());
-    assert_eq!(roster.issue(&mut mem).unwrap(), NodeId(LAST));
-    refused!(roster.issue(&mut mem), NetworkFull(7u32));
+    let mut node_store = NodeStore::of(&Head { issued: LAST - 1, joined: 7, ..Head::default() }, &Rules::default());
+    assert_eq!(node_store.issue(&mut mem).unwrap(), NodeId(LAST));
+    refused!(node_store.issue(&mut mem), NetworkFull(7u32));
 }
 
 /// A place that a node has left is nobody's.
@@ -1626,9 +1629,9 @@ fn holders(number: u64, models: &[u64], others: u64) -> World {
 /// Gives every node this H, as of now.
 fn lower(w: &mut World, h: u64) {
     for n in 1..=w.view(|n| n.overview()).nodesIssued {
-        let mut seat = Seat::load(&w.mem, NodeId(n));
-        (seat.node.h, seat.node.h_at) = (h, w.mem.now as u32);
-        seat.put(&mut w.mem);
+        let mut handle = NodeHandle::load(&w.mem, NodeId(n));
+        (handle.node.h, handle.node.h_at) = (h, w.mem.now as u32);
+        handle.put(&mut w.mem);
     }
 }
 
@@ -1838,7 +1841,7 @@ fn who_is_on_no_list_of_holders_is_rejected_unread() {
     let (order, models, _) = net.order_for(&spec(0, &[7])).unwrap();
     let task = Task { escrow: Escrow::default(), order, models };
     let drawn = |seed: u8| match net.draw(&task, &mut Rng::new(net.host, [seed; 32], TaskId(1))) {
-        Draw::Node(seat, Candidates::Holders) => Some(seat.id),
+        Draw::Node(handle, Candidates::Holders) => Some(handle.id),
         other => {
             assert!(matches!(other, Draw::Undecided), "{other:?}");
             None

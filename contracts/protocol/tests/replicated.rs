@@ -11,7 +11,7 @@ use muster_model::validated::*;
 use muster_model::world::*;
 use muster_protocol::flow::draw::{Members, Rng};
 use muster_protocol::host::Host;
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::store::registry;
 use muster_protocol::store::sampler::{Among, Field};
 use muster_protocol::store::task::Task;
@@ -440,7 +440,7 @@ fn nodes_of_one_listed_group_are_drawn_each_as_its_weight_says() {
         let mut rng = Rng::new(net.host, hash, order.id);
         let Members::Nodes(nodes) = net.draw_members(&task, &[], &mut rng) else { panic!("undecided") };
         first[nodes[0].0 as usize] += 1;
-        let groups: Vec<GpuGroup> = nodes.iter().map(|&n| Seat::load(net.host, n).node.group).collect();
+        let groups: Vec<GpuGroup> = nodes.iter().map(|&n| NodeHandle::load(net.host, n).node.group).collect();
         assert!(groups.iter().all(|&g| g == groups[0]));
         nodes.iter().for_each(|n| times[n.0 as usize] += 1);
     }
@@ -480,7 +480,8 @@ fn the_draw_of_three_follows_the_weights_without_replacement() {
         let net = Network::open(&mut w.mem).unwrap();
         let (order, models, _) = net.order_for(&image(0)).unwrap();
         let task = Task { order, models, ..Task::default() };
-        let reserved: Vec<Seat> = if reserve { [1, 3, 5].map(|n| Seat::load(net.host, NodeId(n))).to_vec() } else { Vec::new() };
+        let reserved: Vec<NodeHandle> =
+            if reserve { [1, 3, 5].map(|n| NodeHandle::load(net.host, NodeId(n))).to_vec() } else { Vec::new() };
         let (rounds, mut undecided, mut counts) = (40_000u64, 0, std::collections::BTreeMap::new());
         for round in 0..rounds {
             let mut rng = Rng::new(net.host, keccak256((round, reserve).abi_encode()).0, order.id);
@@ -611,9 +612,9 @@ fn a_group_that_is_not_scored_raises_h_if_enough_agree() {
         let mut w = network(nodes);
         w.set("boostPool", pool);
         for n in 1..=nodes as u32 {
-            let mut seat = Seat::load(&w.mem, NodeId(n));
-            (seat.node.h, seat.node.h_at) = (half, w.mem.now as u32);
-            seat.put(&mut w.mem);
+            let mut handle = NodeHandle::load(&w.mem, NodeId(n));
+            (handle.node.h, handle.node.h_at) = (half, w.mem.now as u32);
+            handle.put(&mut w.mem);
         }
         let id = created(&mut w, FEE, alike(0));
         let (place, members) = group_of(&mut w, id).expect("formed");
@@ -710,17 +711,17 @@ fn how_exact_a_draw_of_three_is_beside_great_stakes_and_among_bad_nodes() {
                 Ok(())
             })
             .unwrap();
-            let mut seat = Seat::load(&w.mem, NodeId(n as u32));
-            (seat.node.h, seat.node.h_at) = (h * 1_000_000_000_000_000, w.mem.now as u32);
-            seat.put(&mut w.mem);
+            let mut handle = NodeHandle::load(&w.mem, NodeId(n as u32));
+            (handle.node.h, handle.node.h_at) = (h * 1_000_000_000_000_000, w.mem.now as u32);
+            handle.put(&mut w.mem);
         }
         let issued = nodes.len() as u32;
         let weights: Vec<f64> =
             (1..=issued).map(|n| w.ask(weightOfCall { number: n, spec: spec(0, &[]) }).weight as f64).collect();
         let net = Network::open(&mut w.mem).unwrap();
-        let classes: Vec<u8> = (1..=issued).map(|n| Seat::load(net.host, NodeId(n)).node.class(net.rules().base)).collect();
-        let lowest = net.roster().lowest();
-        let bound = class_bound(net.rules().base, net.roster().max_stake(), lowest, highest_qos(net.rules().best)) as f64;
+        let classes: Vec<u8> = (1..=issued).map(|n| NodeHandle::load(net.host, NodeId(n)).node.class(net.rules().base)).collect();
+        let lowest = net.node_store().lowest();
+        let bound = class_bound(net.rules().base, net.node_store().max_stake(), lowest, highest_qos(net.rules().best)) as f64;
         let widths: Vec<f64> = classes.iter().map(|&class| f64::from(1u32 << class)).collect();
         let accepted: Vec<f64> =
             weights.iter().zip(&classes).map(|(w, class)| w / bound / f64::from(1u32 << (class - lowest))).collect();

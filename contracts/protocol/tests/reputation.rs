@@ -1,9 +1,9 @@
 //! Groups chosen by their members' ratings, natively. docs/reputation.md says what is shown here.
 
 use alloy_primitives::{keccak256, B256};
-use muster_core::adaptive::{best_target, Climber, Settings, Tally};
+use muster_core::adaptive::{best_target, HillClimber, Settings, Tally};
 use muster_core::id::NodeId;
-use muster_core::record::{Climb, Members, Profile as Kept, Scores};
+use muster_core::record::{Members, Profile as Kept, Scores, TargetSearch};
 use muster_core::reputation::{likelihood, Algorithm, Exact, Record, Rule};
 use muster_core::wad::WAD;
 use muster_core::word::Word;
@@ -13,7 +13,7 @@ use muster_model::validated::{self, *};
 use muster_model::world::*;
 use muster_protocol::host::{offset, Host};
 use muster_protocol::layout::{self, entry, node, node_slot, profile, profile_slot};
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 
 const FEE: u128 = 15 * TOKEN;
@@ -198,9 +198,9 @@ fn who_is_right_is_relied_on_more() {
     let id = created(&mut w, FEE, rated());
     let (place, members) = group_of(&mut w, id).unwrap();
     for &n in &members {
-        let mut seat = Seat::load(&w.mem, NodeId(n));
-        (seat.node.h, seat.node.h_at) = (3 * WAD / 10, w.mem.now as u32);
-        seat.put(&mut w.mem);
+        let mut handle = NodeHandle::load(&w.mem, NodeId(n));
+        (handle.node.h, handle.node.h_at) = (3 * WAD / 10, w.mem.now as u32);
+        handle.put(&mut w.mem);
     }
     // Half of what the task is estimated at, and more.
     w.pass(1, 40);
@@ -334,10 +334,10 @@ fn the_target_is_set_anew_after_a_period() {
     ratings.sort_unstable_by(|a, b| b.cmp(a));
     for targeting in 0..3 {
         set(&mut w, Profile { targeting, ..predictive });
-        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::CLIMB);
-        let climb: Climb = w.mem.get(at);
+        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::TARGET_SEARCH);
+        let climb: TargetSearch = w.mem.get(at);
         // One group short of a period.
-        w.mem.put(at, &Climb { groups: 299, successes: 150, members: 1_200, ..climb });
+        w.mem.put(at, &TargetSearch { groups: 299, successes: 150, members: 1_200, ..climb });
         for settled in [299u32, 300] {
             let before = w.ask(profileCall { application: who(CREATOR).into() });
             assert_eq!(before.groups, if targeting == 2 { 299 } else { settled });
@@ -353,11 +353,11 @@ fn the_target_is_set_anew_after_a_period() {
                     best_target::<_, Exact>(WAD / 2, (3, 7), &ratings, &mut scratch, form)
                 }
                 (1, 300) => {
-                    let mut climber = Climber::new(Settings { initial: WAD / 2, ..Settings::new(WAD / 2) });
+                    let mut climber = HillClimber::new(Settings { initial: WAD / 2, ..Settings::new(WAD / 2) });
                     let (successes, members) = (before.successes.into(), u64::from(before.members));
                     climber.step(Tally { successes, groups: 300, capacity: members / 3 });
                     // What the next period's gain is held against is this one's.
-                    assert_eq!(w.mem.get::<Climb>(at), climber.state());
+                    assert_eq!(w.mem.get::<TargetSearch>(at), climber.state());
                     climber.target()
                 }
                 _ => WAD / 2,
@@ -380,7 +380,7 @@ fn the_target_is_set_anew_after_a_period() {
 fn a_predictive_target_is_joined_to_those_before() {
     let mut w = network(12);
     let predictive = Profile { algorithm: 2, least: 3, most: 7, targeting: 0, target: WAD / 2, ..USUAL };
-    let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::CLIMB);
+    let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::TARGET_SEARCH);
     for again in 0..2 {
         set(&mut w, predictive.clone());
         let mut mean = WAD / 2;
@@ -402,9 +402,9 @@ fn a_predictive_target_is_joined_to_those_before() {
                 1 => (mean + best) / 2,
                 _ => (2 * mean + best) / 3,
             };
-            let climb: Climb = w.mem.get(at);
+            let climb: TargetSearch = w.mem.get(at);
             assert_eq!(climb.tried, before);
-            w.mem.put(at, &Climb { groups: 300, successes: 150, members: 1_200, ..climb });
+            w.mem.put(at, &TargetSearch { groups: 300, successes: 150, members: 1_200, ..climb });
             let id = created(&mut w, FEE, rated());
             let (place, members) = group_of(&mut w, id).expect("formed");
             let told = chosen(&mut w).unwrap();
@@ -592,8 +592,8 @@ fn a_rating_outlives_an_exit_and_forgets() {
     rate(&mut w, 1, 40, 63);
     let rated = |w: &mut World, right: bool| {
         w.raw([0; 20], 0, |m| {
-            let seat = Seat::load(m, NodeId(1));
-            seat.rate(m, right);
+            let handle = NodeHandle::load(m, NodeId(1));
+            handle.rate(m, right);
             Ok(())
         })
         .unwrap();
@@ -761,9 +761,9 @@ fn a_new_target_is_counted() {
         let mut w = best_nine(groups, others);
         run_one(&mut w, models);
         set(&mut w, Profile { target: WAD, targeting: 1, least: 9, most: 9, ..USUAL });
-        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::CLIMB);
+        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::TARGET_SEARCH);
         let groups = if period_ends { 300 } else { 299 };
-        w.mem.put(at, &Climb { groups, successes: 150, members: 9 * groups, ..Climb::START });
+        w.mem.put(at, &TargetSearch { groups, successes: 150, members: 9 * groups, ..TargetSearch::START });
         made_at_once(&mut w, models).1
     };
     let most = (0..23).take_while(|&others| at_once((7, 5, others), false)).count() as u64;
@@ -823,8 +823,8 @@ fn a_group_made_in_parts_is_scored_like_one_made_at_once() {
             w.join(n, "RTX 4090", 24, &[], 400).unwrap();
             rate(&mut w, n as u32, 60, 60);
         }
-        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::CLIMB);
-        w.mem.put(at, &Climb { groups: 300, successes: 150, members: 900, ..Climb::START });
+        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::TARGET_SEARCH);
+        w.mem.put(at, &TargetSearch { groups: 300, successes: 150, members: 900, ..TargetSearch::START });
         w.pass(1, 0);
         let mut parts = 0;
         while group_of(&mut w, id).is_none() {

@@ -8,7 +8,7 @@ use muster_model::refused;
 use muster_model::validated::{self, *};
 use muster_model::world::*;
 use muster_protocol::flow::draw::{Members, Rng};
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::store::task::Task;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::Network;
@@ -84,7 +84,7 @@ fn drawn_members(w: &mut World, wanted: &IMuster::TaskSpec, reserved: &[u32], ro
     let net = Network::open(&mut w.mem).unwrap();
     let (order, models, _) = net.order_for(wanted).unwrap();
     let task = Task { order, models, ..Task::default() };
-    let reserved: Vec<Seat> = reserved.iter().map(|&n| Seat::load(net.host, NodeId(n))).collect();
+    let reserved: Vec<NodeHandle> = reserved.iter().map(|&n| NodeHandle::load(net.host, NodeId(n))).collect();
     let draw = |round: u64| {
         let mut rng = Rng::new(net.host, keccak256(round.to_be_bytes()).0, TaskId(1));
         net.draw_members(&task, &reserved, &mut rng)

@@ -1,7 +1,7 @@
 //! The structures below the network, each against a plain collection.
 
 use muster_core::id::{GpuGroup, Grade, ModelId, NodeId, QueueId, TaskId, Ticket};
-use muster_core::record::{Call, Escrow, Head, Listed, Models, Order, Policy, Pool, Queue as QueueRecord};
+use muster_core::record::{Escrow, Head, Listed, Models, Order, Policy, Pool, Queue as QueueRecord, ValidatorDraw};
 use muster_core::word::Word;
 use muster_model::validated::task_of;
 use muster_model::world::{spec, who, Dice, World, TOKEN};
@@ -10,12 +10,12 @@ use muster_protocol::flow::serve::SERVING_READS;
 use muster_protocol::host::offset;
 use muster_protocol::layout::{self, entry, slot};
 use muster_protocol::native::Memory;
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::store::registry::{self, Held, Holders};
-use muster_protocol::store::ring::{Ring, CALLS, RING};
+use muster_protocol::store::ring::{Ring, RING, VALIDATOR_DRAWS};
 use muster_protocol::store::sampler::{self, Among, Counts, Field, Neighbours, Scope};
 use muster_protocol::store::task::{ModelSet, Task};
-use muster_protocol::store::tournament::{height, Bracket, LEAST, NONE};
+use muster_protocol::store::tournament::{height, TournamentTree, LEAST, NONE};
 use muster_protocol::store::{pool, queue};
 use muster_protocol::IMuster::{
     gpuGroupCall, overviewCall, pauseCall, quitCall, reportDownloadedCall, reportRemovedCall, resumeCall, submitCall,
@@ -457,9 +457,9 @@ fn who_is_known_to_hold_a_model_holds_it() {
                         assert_eq!((node, held >> i & 1 != 0), (there.node(i), there.knows(i, model)));
                     }
                     for i in 0..there.count() {
-                        let seat = Seat::load(&w.mem, there.node(i));
-                        let holds = Held::load(&w.mem, seat.slot, seat.node.models).holds(there.model());
-                        assert!(holds || !there.knows(i, there.model()), "seed {seed}, node {:?}", seat.id);
+                        let handle = NodeHandle::load(&w.mem, there.node(i));
+                        let holds = Held::load(&w.mem, handle.slot, handle.node.models).holds(there.model());
+                        assert!(holds || !there.knows(i, there.model()), "seed {seed}, node {:?}", handle.id);
                         known += u32::from(there.knows(i, there.model()));
                         forgotten += u32::from(holds && !there.knows(i, there.model()));
                     }
@@ -584,7 +584,7 @@ fn a_pool_gives_its_free_places_again() {
         }
         // Each names the one that was freed before it.
         for place in 0..round {
-            let word = Bracket::best(9).word(&mem, 0, place);
+            let word = TournamentTree::best(9).word(&mem, 0, place);
             assert_eq!(word.0[(place & 3) as usize], NONE + u64::from(place));
         }
         assert_eq!(record.free, round);
@@ -604,13 +604,17 @@ fn a_pool_gives_its_free_places_again() {
 /// Tasks and calls for validators, each in its own words, over the end of the ring and at its beginning.
 #[test]
 fn a_ring_goes_over_its_end() {
-    for (size, map) in [(RING, layout::PENDING), (CALLS, layout::CALLS)] {
+    for (size, map) in [(RING, layout::PENDING), (VALIDATOR_DRAWS, layout::VALIDATOR_DRAWS)] {
         let mut mem = Memory::new();
         let (first, tasks) = (size - 2, size == RING);
         let mut ring = if tasks {
             Ring::of_tasks(&Head { pending_head: first, pending_tail: first, ..Head::default() })
         } else {
-            Ring::of_calls(&Head { calls_head: first as u8, calls_tail: first as u8, ..Head::default() })
+            Ring::of_validator_draws(&Head {
+                validator_draws_head: first as u8,
+                validator_draws_tail: first as u8,
+                ..Head::default()
+            })
         };
         let order = |n: u32| Order { id: TaskId(n as u64), ..Order::default() };
         assert!(ring.is_empty());
@@ -618,7 +622,7 @@ fn a_ring_goes_over_its_end() {
             if tasks {
                 ring.push(&mut mem, &Task { escrow: Escrow::default(), order: order(n), models: ModelSet::default() }, 7);
             } else {
-                ring.push_call(&mut mem, &Call { node: NodeId(n), tries: 0 }, &order(n), 7);
+                ring.push_validator_draw(&mut mem, &ValidatorDraw { node: NodeId(n), tries: 0 }, &order(n), 7);
             }
             assert_eq!((ring.len(), ring.is_empty(), ring.is_full()), (n, false, false));
         }
@@ -632,7 +636,7 @@ fn a_ring_goes_over_its_end() {
             if tasks {
                 assert_eq!(ring.take(&mem, (slot, found)).order.id, TaskId(n as u64));
             } else {
-                assert_eq!(ring.take_call(&mem, slot).node, NodeId(n));
+                assert_eq!(ring.take_validator_draw(&mem, slot).node, NodeId(n));
             }
             assert_eq!((ring.len(), ring.is_empty()), (5 - n, n == 5));
         }

@@ -169,7 +169,7 @@ pub fn code() -> Vec<u8> {
     a.push(&[36]).ops(&[ADD, DUP1, CALLDATASIZE, LT]).to(Label::Malformed, JUMPI); // ..., program, start
     a.push(&[32]).ops(&[DUP2, SUB, CALLDATALOAD, DUP1]).push(&[32]).ops(&[SHR]).to(Label::Malformed, JUMPI);
     a.ops(&[DUP2, DUP2, ADD, CALLDATASIZE, LT]).to(Label::Malformed, JUMPI); // ..., program, start, length
-    // The owner's word is the deployer's as long as it names no granule.
+    // The owner's word is the deployer's as long as it names no stake unit.
     a.push(&[OWNERSHIP]).ops(&[SLOAD, DUP1]).push(&[160]).ops(&[SHR]).push(&[0xff; 8]).ops(&[AND, ISZERO]).to(Label::Fresh, JUMPI);
     a.refuse::<AlreadyInitialised>(0);
     a.at(Label::Fresh).as_address().ops(&[CALLER, EQ]).to(Label::Deployer, JUMPI);

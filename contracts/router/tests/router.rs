@@ -129,11 +129,11 @@ fn only_the_deployer_installs_and_only_before_initialisation() {
     let other = Address::repeat_byte(0xee);
     assert_eq!(call(&echo, other, 0, install(&[])), refusal(NotOwner { caller: other }));
     assert_eq!(call(&echo, DEPLOYER, 3, install(&[])), refusal(ValueNotAccepted { value: U256::from(3) }));
-    // No bit of the other fields makes a difference, and each of the granule's does.
+    // No bit of the other fields makes a difference, and each of the stake unit's does.
     held(&echo, Ownership { upgrade_delay: u32::MAX >> 8, renounced: true, ..fresh });
     assert!(call(&echo, DEPLOYER, 0, install(&[1])).is_ok());
     for bit in 0..64 {
-        held(&echo, Ownership { granule: 1 << bit, ..fresh });
+        held(&echo, Ownership { stake_unit: 1 << bit, ..fresh });
         assert_eq!(call(&echo, DEPLOYER, 0, install(&[])), refusal(AlreadyInitialised {}));
     }
 

@@ -68,7 +68,7 @@ pub struct Config {
     /// Receives protocol income.
     pub treasury: Address,
     /// Stakes are whole multiples of this many wei.
-    pub granule: u64,
+    pub stake_unit: u64,
     /// In wei.
     pub minimum_stake: u128,
     /// Seconds from a proposal of other programs to its effect.
@@ -90,7 +90,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads OWNER, TREASURY, MIN_STAKE, STAKE_GRANULE, UPGRADE_DELAY, MIN_PRICE and PARAMETERS from the environment, and
+    /// Reads OWNER, TREASURY, MIN_STAKE, STAKE_UNIT, UPGRADE_DELAY, MIN_PRICE and PARAMETERS from the environment, and
     /// the [`programs`]. Owner and treasury default to `account`.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Config {
                 .with_context(|| format!("MIN_STAKE is {text}, which is not an amount of ether"))?,
             None => 400_000_000_000_000_000_000,
         };
-        let granule = number("STAKE_GRANULE", "wei")?.unwrap_or(1_000_000_000_000);
+        let stake_unit = number("STAKE_UNIT", "wei")?.unwrap_or(1_000_000_000_000);
         let upgrade_delay = number("UPGRADE_DELAY", "seconds")?.unwrap_or(7 * 86_400);
         let parameters = match variable("PARAMETERS") {
             Some(text) => parameters(&text)?,
@@ -117,7 +117,7 @@ impl Config {
         Ok(Self {
             owner: address("OWNER")?,
             treasury: address("TREASURY")?,
-            granule,
+            stake_unit,
             minimum_stake,
             upgrade_delay,
             minimum_price: number::<u64>("MIN_PRICE", "wei")?.map(U256::from),
@@ -134,7 +134,7 @@ impl Config {
         router::Terms {
             owner: self.owner,
             treasury: self.treasury,
-            granule: self.granule,
+            stake_unit: self.stake_unit,
             minimum_stake: self.minimum_stake,
             upgrade_delay: self.upgrade_delay,
         }
@@ -228,7 +228,7 @@ pub struct Deployment {
     /// As it was set at first.
     pub treasury: Address,
     /// In wei.
-    pub granule: u64,
+    pub stake_unit: u64,
     /// In wei, in decimal: it can be larger than what JSON's readers take.
     pub minimum_stake: String,
     /// In seconds. A record from before there was one has none.
@@ -290,7 +290,7 @@ pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Depl
         deployer: account.address(),
         owner: config.owner,
         treasury: config.treasury,
-        granule: config.granule,
+        stake_unit: config.stake_unit,
         minimum_stake: config.minimum_stake.to_string(),
         upgrade_delay: config.upgrade_delay,
         programs: BTreeMap::new(),
@@ -321,7 +321,7 @@ pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Depl
         deployment.deployer = account.address();
         deployment.owner = config.owner;
         deployment.treasury = config.treasury;
-        deployment.granule = config.granule;
+        deployment.stake_unit = config.stake_unit;
         deployment.minimum_stake = config.minimum_stake.to_string();
         deployment.upgrade_delay = config.upgrade_delay;
     }

@@ -67,7 +67,7 @@ pub struct Terms {
     /// Receives protocol income.
     pub treasury: Address,
     /// Stakes are whole multiples of this many wei.
-    pub granule: u64,
+    pub stake_unit: u64,
     /// Least stake in wei, and base of the stake classes.
     pub minimum_stake: u128,
     /// Seconds from a proposal of programs to its effect.
@@ -95,7 +95,7 @@ pub(crate) fn installing(admin: Address, terms: &Terms, wanted: &Routes) -> IMus
     let initialise = IMuster::initialiseCall {
         owner: terms.owner,
         treasury: terms.treasury,
-        granule: terms.granule,
+        stakeUnit: terms.stake_unit,
         minimumStake: terms.minimum_stake,
         upgradeDelay: terms.upgrade_delay,
         programs: by_program(wanted)
@@ -126,7 +126,7 @@ impl Router<'_> {
     /// # Errors
     /// The node's.
     pub async fn initialised(&self) -> Result<bool> {
-        Ok(self.word::<Ownership>(layout::OWNERSHIP).await?.granule > 0)
+        Ok(self.word::<Ownership>(layout::OWNERSHIP).await?.stake_unit > 0)
     }
 
     /// Who may change parameters and propose programs.
@@ -215,7 +215,7 @@ impl Router<'_> {
         let ownership: Ownership = self.word(layout::OWNERSHIP).await?;
         let treasury = address(self.slot(layout::TREASURY).await?);
         let rules: Rules = self.word(layout::RULES).await?;
-        let stake = u128::from(rules.base) * u128::from(ownership.granule);
+        let stake = u128::from(rules.base) * u128::from(ownership.stake_unit);
         let mut differences = Vec::new();
         let mut compare = |what: &str, is: String, told: String| {
             if is != told {
@@ -224,7 +224,7 @@ impl Router<'_> {
         };
         compare("owner", format!("{:?}", Address::from(ownership.owner)), format!("{:?}", terms.owner));
         compare("treasury", format!("{treasury:?}"), format!("{:?}", terms.treasury));
-        compare("granule", format!("{} wei", ownership.granule), format!("{} wei", terms.granule));
+        compare("stake unit", format!("{} wei", ownership.stake_unit), format!("{} wei", terms.stake_unit));
         compare("minimum stake", format!("{stake} wei"), format!("{} wei", terms.minimum_stake));
         compare("upgrade delay", format!("{} s", ownership.upgrade_delay), format!("{} s", terms.upgrade_delay));
         self.agreed(&differences)

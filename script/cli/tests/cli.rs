@@ -55,7 +55,7 @@ fn config(file: Option<PathBuf>) -> Config {
     Config {
         owner: OWNER,
         treasury: TREASURY,
-        granule: 1_000_000_000_000,
+        stake_unit: 1_000_000_000_000,
         minimum_stake: 400_000_000_000_000_000_000,
         upgrade_delay: 604_800,
         minimum_price: None,
@@ -173,7 +173,7 @@ async fn only_the_account_that_created_a_router_can_install_it() {
     let deployer = site.account.address();
     let muster = site.replace(bound_initcode(&muster_router::code(), deployer)).await;
     let holder = site.chain.endpoints.word(muster.address(), word(4)).await.unwrap();
-    assert_eq!(holder, deployer.into_word(), "the deployer, and granule 0");
+    assert_eq!(holder, deployer.into_word(), "the deployer, and stake unit 0");
 
     // What an attacker would do: have a program of his write where everybody's money is. Here push1 1, push1 0, sstore.
     let evil = create(&site.chain, &site.account, initcode(&[0x60, 1, 0x60, 0, 0x55])).await.contract_address.unwrap();
@@ -241,7 +241,7 @@ async fn a_router_that_was_told_something_else_is_refused() {
     for (config, words) in [
         (Config { owner: other, ..kept() }, format!("its owner is {OWNER:?}, not {other:?}")),
         (Config { treasury: other, ..kept() }, format!("its treasury is {TREASURY:?}, not {other:?}")),
-        (Config { granule: 1_000_000, ..kept() }, "its granule is 1000000000000 wei, not 1000000 wei".into()),
+        (Config { stake_unit: 1_000_000, ..kept() }, "its stake unit is 1000000000000 wei, not 1000000 wei".into()),
         (
             Config { minimum_stake: 1_000_000_000_000, ..kept() },
             "its minimum stake is 400000000000000000000 wei, not 1000000000000 wei".into(),
@@ -327,7 +327,7 @@ async fn the_dry_run_says_what_deploying_costs() {
     let address = created.contract_address.unwrap();
     let record = serde_json::json!({
         "chain_id": chain.id, "address": Address::ZERO, "deployer": payer, "owner": OWNER, "treasury": TREASURY,
-        "granule": config.granule, "minimum_stake": config.minimum_stake.to_string(), "installed_in": null, "rustc": "", "commit": null,
+        "stake_unit": config.stake_unit, "minimum_stake": config.minimum_stake.to_string(), "installed_in": null, "rustc": "", "commit": null,
         "programs": { "lens": {
             "address": address, "code_hash": keccak256(&lens.code), "created_in": created.transaction_hash, "activated_in": null,
         } },

@@ -9,7 +9,7 @@ use muster_protocol::id::{GpuGroup, NodeId};
 use muster_protocol::layout::{slot, HEAD, LIMITS, RULES};
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::{number_of, PARAMETERS};
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::store::ring::Ring;
 use muster_protocol::IMuster::*;
 use muster_protocol::{admin, programs, Host, Network, Refusal};
@@ -17,9 +17,9 @@ use muster_protocol::{admin, programs, Host, Network, Refusal};
 use super::events::Event;
 use super::policy::Policy;
 
-/// Wei in a granule of stake.
-pub const GRANULE: u64 = 1_000_000_000_000_000;
-/// The least stake, in granules: 400 tokens.
+/// Wei in a stake unit of stake.
+pub const STAKE_UNIT: u64 = 1_000_000_000_000_000;
+/// The least stake, in stake units: 400 tokens.
 pub const LEAST_STAKE: u64 = 400_000;
 /// Second at which a simulation begins.
 pub const BEGINNING: u64 = 1_800_000_000;
@@ -88,8 +88,8 @@ impl Ledger {
         let initialise = initialiseCall {
             owner: owner.address().into(),
             treasury: owner.address().into(),
-            granule: GRANULE,
-            minimumStake: u128::from(LEAST_STAKE) * u128::from(GRANULE),
+            stakeUnit: STAKE_UNIT,
+            minimumStake: u128::from(LEAST_STAKE) * u128::from(STAKE_UNIT),
             upgradeDelay: admin::UPGRADE_DELAY_MAX,
             programs: vec![],
         };
@@ -238,7 +238,7 @@ impl Ledger {
     /// Whether any draw waits: of a Pending task, or of a sampled one's validators.
     pub fn pending(&self) -> bool {
         let head = self.head();
-        !Ring::of_tasks(&head).is_empty() || !Ring::of_calls(&head).is_empty()
+        !Ring::of_tasks(&head).is_empty() || !Ring::of_validator_draws(&head).is_empty()
     }
 
     /// The head word.
@@ -248,9 +248,9 @@ impl Ledger {
 
     /// Until when a node that is kept for a task waits for others; 0 where it is reserved for a draw, none where it is not kept.
     pub fn waits(&self, number: u32) -> Option<u64> {
-        let seat = Seat::load(&self.host, NodeId(number));
-        match seat.node.parked {
-            Node::WAITS => Some(seat.duty(&self.host).until.into()),
+        let handle = NodeHandle::load(&self.host, NodeId(number));
+        match handle.node.parked {
+            Node::WAITS => Some(handle.assignment(&self.host).until.into()),
             Node::RESERVED => Some(0),
             _ => None,
         }
@@ -258,7 +258,7 @@ impl Ledger {
 
     /// A node's record.
     pub fn node(&self, number: u32) -> Node {
-        Seat::load(&self.host, NodeId(number)).node
+        NodeHandle::load(&self.host, NodeId(number)).node
     }
 
     /// H of a node now, a wad.
@@ -275,8 +275,8 @@ impl Ledger {
 
     /// The number of the operator who runs a node; none for an account that is no operator's.
     pub fn operator(&self, number: u32) -> Option<u32> {
-        let seat = Seat::load(&self.host, NodeId(number));
-        let record = seat.operator(&self.host);
+        let handle = NodeHandle::load(&self.host, NodeId(number));
+        let record = handle.operator(&self.host);
         let number = u32::from_be_bytes(record.account[16..].try_into().ok()?);
         (Party::Operator(number).address() == record.account).then_some(number)
     }
@@ -314,7 +314,7 @@ impl Ledger {
         self.host.get(slot(LIMITS))
     }
 
-    /// What joining with a GPU costs beside the stake, in granules.
+    /// What joining with a GPU costs beside the stake, in stake units.
     pub fn group_fee(&self, name: &str, vram: u16) -> u64 {
         if self.gpu_group(name, vram).is_some() {
             0

@@ -11,7 +11,7 @@ use muster_protocol::flow::draw::{Candidates, Draw};
 use muster_protocol::flow::weigh::in_scope;
 use muster_protocol::host::Host;
 use muster_protocol::id::GpuGroup;
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::store::registry::{self, Holders};
 use muster_protocol::store::sampler::{self, Among, Counts, VRAM_MAX};
 use muster_protocol::store::task::Task;
@@ -85,7 +85,7 @@ impl Policy {
             }
             let Some(task) = net.take_due() else { break };
             let draw = match choose(&net, &task, *merit, random) {
-                Some(seat) => Draw::Node(seat, Candidates::AtLeast(candidates(&net, &task, &seat))),
+                Some(handle) => Draw::Node(handle, Candidates::AtLeast(candidates(&net, &task, &handle))),
                 None => Draw::Nobody,
             };
             net.place(&task, draw, None);
@@ -95,12 +95,12 @@ impl Policy {
     }
 }
 
-fn merit_of<H: Host>(net: &Network<H>, seat: &Seat, merit: Merit) -> u64 {
-    let f = net.factors(&seat.node);
+fn merit_of<H: Host>(net: &Network<H>, handle: &NodeHandle, merit: Merit) -> u64 {
+    let f = net.factors(&handle.node);
     if !qos::eligible(f.reliability, net.rules().exclusion_ppm) {
         return 0;
     }
-    let linear = || mul_div_u64(seat.node.stake, WAD, net.roster().max_stake().max(1)).unwrap_or(WAD);
+    let linear = || mul_div_u64(handle.node.stake, WAD, net.node_store().max_stake().max(1)).unwrap_or(WAD);
     match merit {
         Merit::Weight => weight::harmonic(f.staking, f.qos),
         Merit::Uniform => WAD,
@@ -130,22 +130,22 @@ fn field<H: Host>(net: &Network<H>, task: &Task) -> Vec<(GpuGroup, Counts)> {
 pub const LARGEST_VRAM: u32 = 96;
 
 /// How many nodes the task of a chosen node could have gone to.
-fn candidates<H: Host>(net: &Network<H>, task: &Task, chosen: &Seat) -> u32 {
-    let local = |seat: &Seat| net.locality(seat, &task.models).1 > 0;
+fn candidates<H: Host>(net: &Network<H>, task: &Task, chosen: &NodeHandle) -> u32 {
+    let local = |handle: &NodeHandle| net.locality(handle, &task.models).1 > 0;
     if local(chosen) {
-        return holders(net, task).filter(|seat| in_scope(seat, task) && local(seat)).count() as u32;
+        return holders(net, task).filter(|handle| in_scope(handle, task) && local(handle)).count() as u32;
     }
     field(net, task).iter().map(|(_, counts)| counts.members()).sum()
 }
 
 /// The `n`-th idle node of a field.
-fn nth<H: Host>(net: &Network<H>, field: &[(GpuGroup, Counts)], mut n: u64) -> Option<Seat> {
+fn nth<H: Host>(net: &Network<H>, field: &[(GpuGroup, Counts)], mut n: u64) -> Option<NodeHandle> {
     for (group, counts) in field {
         for class in 0..weight::CLASSES {
             let count = u64::from(counts.get(class));
             if n < count {
                 let number = sampler::member(net.host, Among::Idle, *group, class, n as u32);
-                return Some(Seat::load(net.host, number));
+                return Some(NodeHandle::load(net.host, number));
             }
             n -= count;
         }
@@ -154,7 +154,7 @@ fn nth<H: Host>(net: &Network<H>, field: &[(GpuGroup, Counts)], mut n: u64) -> O
 }
 
 /// Chooses a node for a task; none if there is no candidate.
-fn choose<H: Host>(net: &Network<H>, task: &Task, merit: Merit, random: &mut Random) -> Option<Seat> {
+fn choose<H: Host>(net: &Network<H>, task: &Task, merit: Merit, random: &mut Random) -> Option<NodeHandle> {
     let field = field(net, task);
     let total: u64 = field.iter().map(|(_, counts)| u64::from(counts.members())).sum();
     if total == 0 {
@@ -162,13 +162,13 @@ fn choose<H: Host>(net: &Network<H>, task: &Task, merit: Merit, random: &mut Ran
     }
     let entries: u32 = task.models.as_slice().iter().map(|&m| Holders::load(net.host, m).len()).sum();
     if entries > FEW {
-        if let Some(seat) = by_rejection(net, &field, total, task, merit, true, random) {
-            return Some(seat);
+        if let Some(handle) = by_rejection(net, &field, total, task, merit, true, random) {
+            return Some(handle);
         }
     }
     if entries > 0 {
-        if let Some(seat) = among(net, holders(net, task), task, merit, true, random) {
-            return Some(seat);
+        if let Some(handle) = among(net, holders(net, task), task, merit, true, random) {
+            return Some(handle);
         }
     }
     by_rejection(net, &field, total, task, merit, false, random).or_else(|| {
@@ -185,27 +185,27 @@ fn by_rejection<H: Host>(
     merit: Merit,
     local_only: bool,
     random: &mut Random,
-) -> Option<Seat> {
+) -> Option<NodeHandle> {
     // M is at most 2; without a holder, at most 1.3.
     let largest = weight::largest_boost(task.models.len.into(), local_only);
     let most = u128::from(mul_wad(largest, WAD));
     for _ in 0..TRIES {
-        let seat = nth(net, field, random.below(total as usize) as u64)?;
+        let handle = nth(net, field, random.below(total as usize) as u64)?;
         let height = ((u128::from(random.bits()) * most) >> 64) as u64;
-        let base = merit_of(net, &seat, merit);
+        let base = merit_of(net, &handle, merit);
         if height >= mul_wad(base, largest) {
             continue;
         }
-        let (boost, local) = net.locality(&seat, &task.models);
+        let (boost, local) = net.locality(&handle, &task.models);
         if !(local_only && local == 0) && height < mul_wad(base, boost) {
-            return Some(seat);
+            return Some(handle);
         }
     }
     None
 }
 
 /// All nodes entered as holders of a required model, each once.
-fn holders<H: Host>(net: &Network<H>, task: &Task) -> impl Iterator<Item = Seat> {
+fn holders<H: Host>(net: &Network<H>, task: &Task) -> impl Iterator<Item = NodeHandle> {
     let mut numbers = Vec::new();
     for &model in task.models.as_slice() {
         let list = Holders::load(net.host, model);
@@ -213,26 +213,26 @@ fn holders<H: Host>(net: &Network<H>, task: &Task) -> impl Iterator<Item = Seat>
     }
     numbers.sort_unstable();
     numbers.dedup();
-    let seats: Vec<Seat> = numbers.into_iter().map(|n| Seat::load(net.host, n)).collect();
-    seats.into_iter().filter(|seat| seat.node.idle())
+    let handles: Vec<NodeHandle> = numbers.into_iter().map(|n| NodeHandle::load(net.host, n)).collect();
+    handles.into_iter().filter(|handle| handle.node.idle())
 }
 
 fn among<H: Host>(
     net: &Network<H>,
-    seats: impl Iterator<Item = Seat>,
+    handles: impl Iterator<Item = NodeHandle>,
     task: &Task,
     merit: Merit,
     local_only: bool,
     random: &mut Random,
-) -> Option<Seat> {
+) -> Option<NodeHandle> {
     let mut found = Vec::new();
     let mut sum = 0u128;
-    for seat in seats.filter(|seat| in_scope(seat, task)) {
-        let (boost, local) = net.locality(&seat, &task.models);
-        let weight = mul_wad(merit_of(net, &seat, merit), boost);
+    for handle in handles.filter(|handle| in_scope(handle, task)) {
+        let (boost, local) = net.locality(&handle, &task.models);
+        let weight = mul_wad(merit_of(net, &handle, merit), boost);
         if weight > 0 && !(local_only && local == 0) {
             sum += u128::from(weight);
-            found.push((seat, sum));
+            found.push((handle, sum));
         }
     }
     if sum == 0 {
@@ -241,5 +241,5 @@ fn among<H: Host>(
     let wide = u128::from(random.bits()) << 64 | u128::from(random.bits());
     let u = wide % sum;
     let at = found.partition_point(|(_, above)| *above <= u);
-    found.get(at).map(|(seat, _)| *seat)
+    found.get(at).map(|(handle, _)| *handle)
 }

@@ -10,7 +10,7 @@ use super::workload::{Kind, NodeSpec, TICKS};
 #[derive(Clone, Debug)]
 pub struct NodeReport {
     pub kind: Kind,
-    /// In granules.
+    /// In stake units.
     pub stake: u64,
     pub speed: u32,
     /// In wei.

@@ -266,7 +266,7 @@ fn measures(report: &Report) -> String {
 
 fn nodes_table(report: &Report) -> String {
     let mut out = String::from(
-        "node,kind,stake_granules,speed_permille,income_wei,started,succeeded,timed_out,present_ticks,busy_ticks,wasted_ticks,excluded_ticks,exclusions,scores,kicked,slashed\n",
+        "node,kind,stake_units,speed_permille,income_wei,started,succeeded,timed_out,present_ticks,busy_ticks,wasted_ticks,excluded_ticks,exclusions,scores,kicked,slashed\n",
     );
     for (i, n) in report.nodes.iter().enumerate() {
         let _ = writeln!(

@@ -105,7 +105,7 @@ pub struct NodeSpec {
     pub kind: Kind,
     pub gpu: String,
     pub vram: u16,
-    /// In granules.
+    /// In stake units.
     pub stake: u64,
     /// Thousandths of the nominal speed.
     pub speed: u32,
@@ -182,7 +182,7 @@ pub struct Profile {
     pub even: bool,
     /// Mean seconds between a flaky node's outages, and their mean length.
     pub outages: (u64, u64),
-    /// A sum of stake in granules and over how many nodes it is split.
+    /// A sum of stake in stake units and over how many nodes it is split.
     pub attack: Option<(u64, u32)>,
     /// Of a thousand tasks, how many are cancelled if they are still queued after a while.
     pub cancels: u32,

@@ -6,7 +6,7 @@ use super::known;
 use super::lab::Lab;
 use super::series::{self, over, OfRounds};
 use super::text::{fine, list, named, percent, plain, share, signed, span};
-use super::variant::{wad, Case, Chooser, Climb, Key, Variant, ALPHAS, LARGE, MAX, MAXES, MIN, SMALL, STRIKE};
+use super::variant::{wad, Case, Chooser, Key, TargetSearch, Variant, ALPHAS, LARGE, MAX, MAXES, MIN, SMALL, STRIKE};
 use super::verdict::{self, apart, Noticed, Split, Verdict};
 use crate::numbers;
 use muster_core::reputation::{likelihood, likelihood_bound, MAX_GROUP};
@@ -726,7 +726,7 @@ impl Judge<'_> {
             Course::of(self.lab, &runs)
         };
         let fixed = course(Chooser::Static);
-        let climb = course(Chooser::Climb(self.v.reading.climb, 0.5));
+        let climb = course(Chooser::TargetSearch(self.v.reading.climb, 0.5));
         let (rho, rate) = (series::throughput as OfRounds, series::success as OfRounds);
         let dip = fixed.ratio(BEFORE, (STRIKE as usize, STRIKE as usize + 100), rho);
         self.add(
@@ -866,7 +866,7 @@ impl Judge<'_> {
         );
         self.used();
         let by_wait = WAITS.map(|period| {
-            let runs = v.climbs(Climb { period, ..climb });
+            let runs = v.climbs(TargetSearch { period, ..climb });
             let gains: Vec<f64> = runs.iter().map(|run| self.lab.outcome(run).gain(0.5)).collect();
             (self.converged(&runs), gains)
         });
@@ -894,12 +894,12 @@ impl Judge<'_> {
             (times.each_ref().map(|t| mean(t)).join(", "), change)
         };
         let parts = [
-            ("wait", ends(WAITS.map(|period| v.climbs(Climb { period, ..climb })))),
+            ("wait", ends(WAITS.map(|period| v.climbs(TargetSearch { period, ..climb })))),
             (
                 "steps of half, once, twice the size",
-                ends(GRANULARITIES.map(|granularity| v.climbs(Climb { granularity, ..climb }))),
+                ends(GRANULARITIES.map(|granularity| v.climbs(TargetSearch { granularity, ..climb }))),
             ),
-            ("3, 5, 8 stationary periods", ends(STATIONARY.map(|stationary| v.climbs(Climb { stationary, ..climb })))),
+            ("3, 5, 8 stationary periods", ends(STATIONARY.map(|stationary| v.climbs(TargetSearch { stationary, ..climb })))),
             ("normal workers around 0.5, deviation 0.05, 0.15, 0.3", ends(DEVIATIONS.map(|deviation| v.spread(deviation)))),
         ];
         let moved = parts.iter().filter(|(_, (_, change))| change.low() > 0.0 || change.high() < 0.0).count();

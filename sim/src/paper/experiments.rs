@@ -6,7 +6,7 @@ use muster_core::reputation::Fallback;
 use super::fit::{heavy_high, Trial};
 use super::lab::Lab;
 use super::variant::{
-    base, wad, Case, Chooser, Climb, Key, Reading, Scale, Variant, ALPHAS, LARGE, MAX, MAXES, PREDICT_EVERY, SMALL,
+    base, wad, Case, Chooser, Key, Reading, Scale, TargetSearch, Variant, ALPHAS, LARGE, MAX, MAXES, PREDICT_EVERY, SMALL,
 };
 use crate::population::{Name, Population, Set};
 use crate::rounds::{Algorithm, Blackout, Feedback, Measure, Run, Targeting};
@@ -22,7 +22,7 @@ pub const MAGNITUDES: [usize; 4] = [10, 30, 60, 90];
 pub const SWEPT_ALPHAS: [u32; 11] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
 impl Variant {
-    fn convergence(&self, population: Population, climb: Climb) -> Vec<Run> {
+    fn convergence(&self, population: Population, climb: TargetSearch) -> Vec<Run> {
         let mut runs = Vec::new();
         for algorithm in self.greedy() {
             runs.extend(self.seeds(self.scale.convergence_seeds).map(|seed| Run {
@@ -37,7 +37,7 @@ impl Variant {
     }
 
     /// The runs of a climb on all six populations, for First-fit and Tight-fit, alpha 0.5.
-    pub fn climbs(&self, climb: Climb) -> Vec<Run> {
+    pub fn climbs(&self, climb: TargetSearch) -> Vec<Run> {
         let of = |name| self.convergence(self.set.of(name), climb);
         Name::ALL.into_iter().flat_map(of).collect()
     }
@@ -109,14 +109,14 @@ impl Variant {
         let climb = self.reading.climb;
         let mut runs = Vec::new();
         for period in WAITS {
-            runs.extend(self.climbs(Climb { period, ..climb }));
+            runs.extend(self.climbs(TargetSearch { period, ..climb }));
         }
         for granularity in GRANULARITIES {
-            let climb = Climb { granularity, ..climb };
+            let climb = TargetSearch { granularity, ..climb };
             runs.extend(self.climbs(climb));
         }
         for stationary in STATIONARY {
-            runs.extend(self.climbs(Climb { stationary, ..climb }));
+            runs.extend(self.climbs(TargetSearch { stationary, ..climb }));
         }
         for deviation in DEVIATIONS {
             runs.extend(self.spread(deviation));
@@ -171,8 +171,8 @@ pub struct Alternative {
 pub fn alternatives() -> Vec<Alternative> {
     let chosen = Reading::CHOSEN;
     let with = |label, against, climb| Alternative { label, against, reading: Reading { climb, ..chosen } };
-    let climb = Climb::CHOSEN;
-    let best = Climb { reference: Reference::Best, ..climb };
+    let climb = TargetSearch::CHOSEN;
+    let best = TargetSearch { reference: Reference::Best, ..climb };
     let minimum = "the minimum of 50 rounds";
     let unsmoothed = "the weights of the smoothing, listed among the climb's parameters";
     vec![
@@ -180,23 +180,35 @@ pub fn alternatives() -> Vec<Alternative> {
         with(
             "the same, gain smoothed over rises only",
             "an average \"over time\"",
-            Climb { reference: Reference::Rises, ..climb },
+            TargetSearch { reference: Reference::Rises, ..climb },
         ),
         with("the same, best gain as measured", unsmoothed, best),
         with(
             "the same, and the first period does not count",
             "both: the smoothing and the minimum of 50 rounds",
-            Climb { first_is_stationary: false, ..best },
+            TargetSearch { first_is_stationary: false, ..best },
         ),
-        with("the chosen one, but the first period does not count", minimum, Climb { first_is_stationary: false, ..climb }),
-        with("multiples of the distance, gain smoothed over all periods", "", Climb { search: Search::Multiples, ..climb }),
+        with(
+            "the chosen one, but the first period does not count",
+            minimum,
+            TargetSearch { first_is_stationary: false, ..climb },
+        ),
+        with(
+            "multiples of the distance, gain smoothed over all periods",
+            "",
+            TargetSearch { search: Search::Multiples, ..climb },
+        ),
         with(
             "multiples, best gain as measured, first period not counted (the earlier climb)",
             "both: the smoothing and the minimum of 50 rounds",
-            Climb::EARLIER,
+            TargetSearch::EARLIER,
         ),
-        with("the chosen one with a period of 30", "the period of 10 rounds", Climb { period: 30, ..climb }),
-        with("best gain as measured with a period of 30", "the period of 10 rounds, the smoothing", Climb { period: 30, ..best }),
+        with("the chosen one with a period of 30", "the period of 10 rounds", TargetSearch { period: 30, ..climb }),
+        with(
+            "best gain as measured with a period of 30",
+            "the period of 10 rounds, the smoothing",
+            TargetSearch { period: 30, ..best },
+        ),
         Alternative {
             label: "the chosen one, Tight-fit with the closest group as fallback",
             against: "\"large fixed-size groups\" (4.2.2), \"very large [...] groups\" (5.3.3)",
@@ -223,7 +235,7 @@ fn tried(lab: &mut Lab, v: &Variant) {
     let mut runs = Vec::new();
     for tenths in SWEPT_ALPHAS {
         let (climb, alpha) = (v.reading.climb, f64::from(tenths) / 10.0);
-        for chooser in [Chooser::Climb(climb, alpha), Chooser::ClimbFromStatic(climb, alpha)] {
+        for chooser in [Chooser::TargetSearch(climb, alpha), Chooser::ClimbFromStatic(climb, alpha)] {
             runs.extend(v.blackout(lab, chooser, Measure::Bound));
         }
     }
@@ -252,7 +264,7 @@ pub struct Strategy {
 }
 
 /// The climb on expected instead of counted successes.
-pub const EXPECTED: Climb = Climb { feedback: Feedback::Expected, ..Climb::CHOSEN };
+pub const EXPECTED: TargetSearch = TargetSearch { feedback: Feedback::Expected, ..TargetSearch::CHOSEN };
 
 /// The strategies that are compared.
 pub fn beyond(v: &Variant, alpha: f64) -> Vec<Strategy> {
@@ -284,7 +296,7 @@ pub fn exact_strategies(v: &Variant) -> Vec<Contender> {
     let greedy = v.greedy().to_vec();
     let predictive: fn(f64) -> Targeting = |alpha| Targeting::Predictive { alpha: wad(alpha), every: PREDICT_EVERY };
     vec![
-        ("exact", greedy.clone(), |alpha| Climb::CHOSEN.targeting(alpha)),
+        ("exact", greedy.clone(), |alpha| TargetSearch::CHOSEN.targeting(alpha)),
         ("expected", greedy.clone(), |alpha| EXPECTED.targeting(alpha)),
         ("predictive", greedy, predictive),
         ("planned", vec![Algorithm::Planned], predictive),
@@ -310,11 +322,11 @@ pub fn blackouts(lab: &Lab, v: &Variant) -> Vec<Kind> {
     let mut kinds = vec![
         ("static, large group", with(Fallback::Largest, Chooser::Static, bound)),
         ("static, closest group", with(Fallback::Closest, Chooser::Static, bound)),
-        ("adaptive, alpha 0.5", with(own, Chooser::Climb(climb, 0.5), bound)),
-        ("adaptive, alpha 0", with(own, Chooser::Climb(climb, 0.0), bound)),
+        ("adaptive, alpha 0.5", with(own, Chooser::TargetSearch(climb, 0.5), bound)),
+        ("adaptive, alpha 0", with(own, Chooser::TargetSearch(climb, 0.0), bound)),
     ];
     if (v.set, v.reading) == (Set::FITTED, Reading::CHOSEN) {
-        kinds.push(("climb on expected gain", with(own, Chooser::Climb(EXPECTED, 0.5), exact)));
+        kinds.push(("climb on expected gain", with(own, Chooser::TargetSearch(EXPECTED, 0.5), exact)));
         kinds.push(("predictive", with(own, Chooser::Predictive(0.5), exact)));
         kinds.push(("planned", with(own, Chooser::Planned(0.5), exact)));
     }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::lab::Lab;
 use super::text::{list, percent, table};
-use super::variant::{fixed, given, Chooser, Climb, Reading, Scale, Variant, MAX, SMALL, STRIKE};
+use super::variant::{fixed, given, Chooser, Reading, Scale, TargetSearch, Variant, MAX, SMALL, STRIKE};
 use super::Options;
 use crate::numbers::{self, thousands};
 use crate::population::{Name, Pareto, Population, Set};
@@ -210,7 +210,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error + Send + S
     };
     let (highs, lows) = (best(Name::NormalHigh), best(Name::HeavyLow));
     let pairs: Vec<(Population, Population)> = highs.iter().flat_map(|high| lows.iter().map(move |low| (*high, *low))).collect();
-    let chooser = Chooser::Climb(Climb::CHOSEN, 0.5);
+    let chooser = Chooser::TargetSearch(TargetSearch::CHOSEN, 0.5);
     let runs: Vec<Vec<Run>> =
         pairs.iter().map(|(high, low)| variant(scale, first, *high, *low).blackout(&lab, chooser, Measure::Bound)).collect();
     lab.play("Blackouts", runs.iter().flatten().copied());

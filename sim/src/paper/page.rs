@@ -9,7 +9,9 @@ use super::known::known;
 use super::lab::Lab;
 use super::series;
 use super::text::{by_name, figure, fine, list, percent, plain, signed, table};
-use super::variant::{Case, Chooser, Climb, Key, Variant, ALPHAS, BLACKOUT_ROUNDS, LARGE, MAXES, MIN, PREDICT_EVERY, SMALL};
+use super::variant::{
+    Case, Chooser, Key, TargetSearch, Variant, ALPHAS, BLACKOUT_ROUNDS, LARGE, MAXES, MIN, PREDICT_EVERY, SMALL,
+};
 use super::verdict::Verdict;
 use super::Options;
 use crate::numbers::{self, thousands};
@@ -263,7 +265,7 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
 fn readings(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str(
         "### Readings of the adaptive algorithm\n\nThe algorithm's listing is not in the text; its parameters and its idea are. How many of the 36 cases (two algorithms, \
-         three alphas, six distributions) come within 2 and 5 % of the best static target, on average over populations; in brackets of the distinct ones: where alpha \
+         three alphas, six distributions) come within 2 and 5 % of the best static target, on average over populations; in trees of the distinct ones: where alpha \
          changes nothing, to the last digit, a case is counted once. Those whose interval holds the line straddle it. The paper: 25 and 32.\n\n",
     );
     let mut chosen = None;
@@ -405,7 +407,9 @@ fn starts(page: &mut String, lab: &Lab, v: &Variant) {
     );
     let (mut higher, mut smallest) = (0, 0);
     let mut rows = Vec::new();
-    for (start, chooser) in [("0.5", Chooser::Climb as fn(Climb, f64) -> Chooser), ("static target", Chooser::ClimbFromStatic)] {
+    for (start, chooser) in
+        [("0.5", Chooser::TargetSearch as fn(TargetSearch, f64) -> Chooser), ("static target", Chooser::ClimbFromStatic)]
+    {
         for tenths in SWEPT_ALPHAS {
             let alpha = f64::from(tenths) / 10.0;
             let runs = v.blackout(lab, chooser(v.reading.climb, alpha), Measure::Bound);
@@ -533,7 +537,7 @@ fn adaptive_target(page: &mut String, lab: &Lab, v: &Variant) {
     figure(page, "fig10-target", "Target before and after a blackout");
     figure(page, "fig10-size", "Members of a group before and after a blackout");
     page.push_str(
-        "Table 3: rounds until the target comes to rest for the first time, from no knowledge, alpha 0.5 (in brackets: the runs in which \
+        "Table 3: rounds until the target comes to rest for the first time, from no knowledge, alpha 0.5 (in trees: the runs in which \
          it never does). The paper's figures are not in its text.\n\n",
     );
     let rows = v.greedy().map(|algorithm| {

@@ -1,6 +1,6 @@
 //! What can be varied: how much is run, how the text is read, the populations; and the runs these come to.
 
-use muster_core::adaptive::{Climber, Reference, Search, Settings, Tally};
+use muster_core::adaptive::{HillClimber, Reference, Search, Settings, Tally};
 use muster_core::reputation::Fallback;
 use muster_core::wad::WAD;
 
@@ -102,7 +102,7 @@ impl Scale {
 
 /// One way to read the adaptive algorithm of sections 4.4 and 5.3, whose listing is not in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Climb {
+pub struct TargetSearch {
     pub search: Search,
     pub reference: Reference,
     pub first_is_stationary: bool,
@@ -114,7 +114,7 @@ pub struct Climb {
     pub granularity: u64,
 }
 
-impl Climb {
+impl TargetSearch {
     /// The core's.
     pub const CHOSEN: Self = Self {
         search: Search::Doubling,
@@ -146,7 +146,7 @@ impl Climb {
     /// The rounds it takes where the gain never changes.
     pub fn least_rounds(&self) -> u32 {
         let round = Tally { successes: 1, groups: 2, capacity: 2 };
-        let mut climber = Climber::new(self.settings(0.5));
+        let mut climber = HillClimber::new(self.settings(0.5));
         let mut rounds = 0;
         while !climber.is_steady() {
             climber.observe(round);
@@ -165,12 +165,12 @@ impl Climb {
 pub struct Reading {
     pub name: &'static str,
     pub fallback: Fallback,
-    pub climb: Climb,
+    pub climb: TargetSearch,
 }
 
 impl Reading {
-    pub const CHOSEN: Self = Self { name: "chosen", fallback: Fallback::Largest, climb: Climb::CHOSEN };
-    pub const EARLIER: Self = Self { name: "earlier", fallback: Fallback::Closest, climb: Climb::EARLIER };
+    pub const CHOSEN: Self = Self { name: "chosen", fallback: Fallback::Largest, climb: TargetSearch::CHOSEN };
+    pub const EARLIER: Self = Self { name: "earlier", fallback: Fallback::Closest, climb: TargetSearch::EARLIER };
 }
 
 /// An adaptive run's algorithm, population and weight of throughput.
@@ -187,9 +187,9 @@ pub struct Case {
 pub enum Chooser {
     /// What Fixed reaches on the same workers before it.
     Static,
-    Climb(Climb, f64),
+    TargetSearch(TargetSearch, f64),
     /// A climb that starts with what Fixed reaches.
-    ClimbFromStatic(Climb, f64),
+    ClimbFromStatic(TargetSearch, f64),
     Predictive(f64),
     /// The predictive target, and groups planned together.
     Planned(f64),
@@ -337,7 +337,7 @@ impl Variant {
         let settled = |quiet: &Run| {
             let targeting = match chooser {
                 Chooser::Static => Targeting::Static(wad(lab.outcome(quiet).success)),
-                Chooser::Climb(climb, alpha) => climb.targeting(alpha),
+                Chooser::TargetSearch(climb, alpha) => climb.targeting(alpha),
                 Chooser::ClimbFromStatic(climb, alpha) => Targeting::Adaptive(
                     Settings { initial: wad(lab.outcome(quiet).success), ..climb.settings(alpha) },
                     climb.feedback,
@@ -364,7 +364,7 @@ impl Variant {
 
     /// The adaptive blackouts again, each with the target that its climb had when it struck, kept to the end.
     pub fn kept(&self, lab: &Lab) -> Vec<Run> {
-        let climbs = self.blackout(lab, Chooser::Climb(self.reading.climb, 0.5), Measure::Bound);
+        let climbs = self.blackout(lab, Chooser::TargetSearch(self.reading.climb, 0.5), Measure::Bound);
         let target = |run: &Run| lab.outcome(run).per_round[STRIKE as usize - 1].target;
         climbs.iter().map(|run| Run { targeting: Targeting::Static(target(run)), ..*run }).collect()
     }
@@ -503,7 +503,7 @@ mod tests {
         let [.., v] = Variant::all(Scale { blackout_seeds: 2, ..Scale::QUICK }, 3);
         let mut lab = Lab::default();
         lab.play("Fixed", v.blackout_fixed());
-        let climbs = v.blackout(&lab, Chooser::Climb(v.reading.climb, 0.5), Measure::Bound);
+        let climbs = v.blackout(&lab, Chooser::TargetSearch(v.reading.climb, 0.5), Measure::Bound);
         lab.play("climbs", climbs.clone());
         let kept = v.kept(&lab);
         lab.play("kept", kept.clone());

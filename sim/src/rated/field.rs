@@ -13,7 +13,7 @@ use muster_protocol::IMuster::{
     GroupSettled, MemberJudged, TaskSpec,
 };
 
-use crate::network::ledger::{Ledger, Party, BEGINNING, GRANULE, LEAST_STAKE};
+use crate::network::ledger::{Ledger, Party, BEGINNING, LEAST_STAKE, STAKE_UNIT};
 use crate::network::policy::Policy;
 
 /// Wei in a token.
@@ -124,8 +124,8 @@ impl Field {
     /// # Panics
     /// If the contract refuses, which it has no reason to; so do all calls here.
     pub fn join(&mut self, gpu: &str) -> (u32, u32, u128) {
-        let fee = u128::from(self.ledger.group_fee(gpu, VRAM)) * u128::from(GRANULE);
-        let stake = u128::from(LEAST_STAKE) * u128::from(GRANULE);
+        let fee = u128::from(self.ledger.group_fee(gpu, VRAM)) * u128::from(STAKE_UNIT);
+        let stake = u128::from(LEAST_STAKE) * u128::from(STAKE_UNIT);
         let operator = Party::Operator(self.nodes + 1);
         let join = joinCall { gpuName: gpu.into(), vram: VRAM, models: vec![] };
         let node = self.ledger.call(operator, stake + fee, &join).expect("joins");

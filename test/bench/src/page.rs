@@ -63,7 +63,7 @@ impl Report {
             "queued",
             "values",
             "programs",
-            "calls",
+            "draws",
             "min",
             "median",
             "max",
@@ -87,7 +87,7 @@ impl Report {
         let mut dear = Table::new();
         dear.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
             "adversarial run",
-            "calls",
+            "draws",
             "dearest call",
             "gas",
             "median create and dispatch",

@@ -6,7 +6,7 @@ use crate::points::Met;
 use alloy_primitives::{keccak256, Address, Bytes, TxKind, U256};
 use alloy_sol_types::{sol, SolCall, SolEvent, SolInterface};
 use anyhow::{anyhow, bail, ensure, Context, Result};
-use muster_core::record::{Climb, Head, Profile, Scores};
+use muster_core::record::{Head, Profile, Scores, TargetSearch};
 use muster_core::word::Packed;
 use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Config, History};
@@ -173,7 +173,7 @@ impl World {
         let call = IMuster::initialiseCall {
             owner,
             treasury: owner,
-            granule: 1_000_000_000_000_000,
+            stakeUnit: 1_000_000_000_000_000,
             minimumStake: 400 * TOKEN,
             upgradeDelay: 604_800,
             programs: programs.collect(),
@@ -372,7 +372,7 @@ impl World {
     pub fn use_up(&self, last: u32) {
         for number in 1..=last {
             let at = U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0);
-            for word in [node::ESCROW, node::ORDER, node::IN_USE, node::IN_USE + 1, node::DUTY] {
+            for word in [node::ESCROW, node::ORDER, node::IN_USE, node::IN_USE + 1, node::ASSIGNMENT] {
                 let slot = at + U256::from(word);
                 if self.chain.state().storage(self.muster, slot).is_zero() {
                     self.chain.set_storage(self.muster, slot, U256::from(1) << 240);
@@ -384,9 +384,9 @@ impl World {
     /// Writes that an application's groups have come to the end of a period: every third without a majority.
     pub fn end_period(&self, application: Address) {
         let slot = U256::from_limbs(solidity_slot(PROFILES, Word::from(application.into_array())).0);
-        let slot = slot + U256::from(profile::CLIMB);
+        let slot = slot + U256::from(profile::TARGET_SEARCH);
         let (groups, per) = (Profile::PERIOD_LEAST, 5);
-        let climb = Climb { groups, successes: groups / 3 * 2, members: groups * per, ..Climb::START };
+        let climb = TargetSearch { groups, successes: groups / 3 * 2, members: groups * per, ..TargetSearch::START };
         self.chain.set_storage(self.muster, slot, U256::from_limbs(climb.pack().0));
     }
 

@@ -18,7 +18,7 @@ use muster_devnode::{Config, Devnode};
 
 use crate::site::{gpt, Agent, Running, Site};
 use crate::wire::Wire;
-use crate::world::{World, GRANULE, LEAST};
+use crate::world::{World, LEAST, STAKE_UNIT};
 
 /// What an account here has for its gas, in wei.
 const GAS: u64 = 500_000_000_000_000_000;
@@ -143,7 +143,7 @@ impl Scene {
         let node: &'static Devnode = Box::leak(Box::new(Devnode::start(config)?));
         // All that is created at once may wait.
         let parameters = [("alphaMilli", 100_000_000), ("minPrice", 1), ("sampleBps", bps)];
-        let world = World::on(Some(node), (GRANULE, LEAST.into()), None, &parameters).await;
+        let world = World::on(Some(node), (STAKE_UNIT, LEAST.into()), None, &parameters).await;
         let mut site = Site::of(world, &parameters).await;
         let delay = Duration::from_millis(conditions.delay);
         let wires = (Wire::slow(&site.url, delay).await, Wire::slow(&site.url, delay).await);

@@ -182,7 +182,7 @@ async fn state(site: &Site, members: &[Member]) -> String {
     }
     lines.push(format!("{:?}", site.muster.read(IMuster::overviewCall {}).await));
     lines.push(format!("{:?}", site.muster.read(IMuster::pendingTasksCall { from: 0, count: 20 }).await));
-    lines.push(format!("{:?}", site.muster.read(IMuster::callsCall { from: 0, count: 20 }).await));
+    lines.push(format!("{:?}", site.muster.read(IMuster::validatorDrawsCall { from: 0, count: 20 }).await));
     lines.join("\n")
 }
 

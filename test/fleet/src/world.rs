@@ -17,10 +17,10 @@ use muster_devnode::chain::{Clock, NITRO_DEV_KEY};
 use muster_devnode::{Config, Devnode};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Wei in a granule of stake.
-pub const GRANULE: u64 = 1_000_000;
+/// Wei in a stake unit of stake.
+pub const STAKE_UNIT: u64 = 1_000_000;
 /// The least stake, in wei: little, so that a node at RPC_URL need not be rich.
-pub const LEAST: u64 = 400 * GRANULE;
+pub const LEAST: u64 = 400 * STAKE_UNIT;
 /// What an actor is given to pay its transactions with, in wei.
 const POCKET: u64 = 20_000_000_000_000_000;
 
@@ -70,10 +70,10 @@ impl World {
     /// A fresh deployment, with parameters that differ from the defaults as `name=value`.
     pub async fn new(parameters: &[(&str, u64)]) -> Self {
         let node = remote().is_none().then(|| NODE.get_or_init(embedded));
-        Self::on(node, (GRANULE, LEAST.into()), None, parameters).await
+        Self::on(node, (STAKE_UNIT, LEAST.into()), None, parameters).await
     }
 
-    /// The same on an embedded node, or at RPC_URL; with other stakes (wei in a granule, least stake in wei), and with another
+    /// The same on an embedded node, or at RPC_URL; with other stakes (wei in a stake unit, least stake in wei), and with another
     /// owner and treasury.
     pub async fn on(
         node: Option<&'static Devnode>,
@@ -93,7 +93,7 @@ impl World {
         let config = deploy::Config {
             owner: hands.map_or(boss.address(), |hands| hands.0),
             treasury: hands.map_or(boss.address(), |hands| hands.1),
-            granule: stakes.0,
+            stake_unit: stakes.0,
             minimum_stake: stakes.1,
             upgrade_delay: UPGRADE_DELAY,
             // What the contract begins with, also on a chain of value.

@@ -138,7 +138,7 @@ pub struct Explorer {
     next_owner: Address,
     treasury: (Address, u128),
     next_treasury: (Address, u64),
-    granule: u64,
+    stake_unit: u64,
     base: u128,
     parameters: BTreeMap<u8, u64>,
     /// Proposed values, and when they can take effect.
@@ -283,7 +283,7 @@ impl Explorer {
             E::Initialised(i) => {
                 self.owner = i.owner.into_array();
                 self.treasury = (i.treasury.into_array(), 0);
-                (self.granule, self.base) = (i.granule, i.minimumStake);
+                (self.stake_unit, self.base) = (i.stakeUnit, i.minimumStake);
                 self.upgrades = (i.upgradeDelay, false);
             }
             E::ParameterChanged(p) => {
@@ -737,8 +737,8 @@ impl Explorer {
         let joined: Vec<&Node> = self.nodes.values().filter(|n| n.status != 0).collect();
         let o = net.overview();
         assert_eq!(
-            (o.owner.into_array(), o.treasury.into_array(), o.treasuryBalance, o.granule, o.paused, o.tasks),
-            (self.owner, self.treasury.0, self.treasury.1, self.granule, self.paused, self.created)
+            (o.owner.into_array(), o.treasury.into_array(), o.treasuryBalance, o.stakeUnit, o.paused, o.tasks),
+            (self.owner, self.treasury.0, self.treasury.1, self.stake_unit, self.paused, self.created)
         );
         assert_eq!(
             (o.nodesIssued as usize, o.nodesJoined as usize, o.pending as usize, o.queued as usize, o.largestStake),
@@ -758,7 +758,7 @@ impl Explorer {
         let proposal = |at: u8| host.get::<Proposal>(slot(at));
         assert_eq!(proposal(NEXT_OWNER).account, self.next_owner);
         assert_eq!((proposal(NEXT_TREASURY).account, proposal(NEXT_TREASURY).at), self.next_treasury);
-        assert_eq!(host.get::<Rules>(slot(RULES)).base as u128 * self.granule as u128, self.base);
+        assert_eq!(host.get::<Rules>(slot(RULES)).base as u128 * self.stake_unit as u128, self.base);
         for i in 0..PARAMETERS.len() as u8 {
             let (value, ..) = admin::parameter(host, i).expect("known");
             assert_eq!(self.parameters.get(&i).map(|&v| Word::from(v)), Some(value), "{}", PARAMETERS[i as usize].name);
@@ -941,7 +941,7 @@ impl Explorer {
         }
         // A call whose task is gone leaves the ring without an event, when its turn has come.
         let calls: Vec<(u64, u64)> =
-            net.calls_view(0, 256).expect("a page").iter().filter(|v| v.id > 0).map(|v| (v.id, v.drawBlock)).collect();
+            net.validator_draws_view(0, 256).expect("a page").iter().filter(|v| v.id > 0).map(|v| (v.id, v.drawBlock)).collect();
         assert_eq!(calls, self.calls.iter().map(|id| (*id, self.tasks[id].at)).collect::<Vec<_>>());
     }
 

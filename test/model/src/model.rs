@@ -1762,7 +1762,7 @@ impl Model {
 
     /// How many calls an accepted call took off their ring of which no event tells: what is missing there.
     fn silent<S: System>(&self, real: &mut S, events: &[E]) -> u64 {
-        let left = real.read(|net| net.calls().len()) as i64;
+        let left = real.read(|net| net.validator_draws().len()) as i64;
         let told: i64 = events
             .iter()
             .map(|e| match e {
@@ -1785,7 +1785,7 @@ impl Model {
                 let (name, vram) = (NAMES[pick(gpu, 3)], SIZES[pick(vram, 4)]);
                 // Now and then the price of a new name is forgotten, or paid for an old one.
                 let new = self.group_fee(name, vram) > 0;
-                let fee = if new == (stake >> 60 == 1) { 0 } else { self.set["groupFee"] as u128 * GRANULE as u128 };
+                let fee = if new == (stake >> 60 == 1) { 0 } else { self.set["groupFee"] as u128 * STAKE_UNIT as u128 };
                 // Now and then somebody comes back who has left.
                 let left = |n: &&Node| n.status == 0 && self.accounts[&n.operator].unbonding > 0;
                 let back: Vec<Address> = self.nodes.values().filter(left).map(|n| n.operator).collect();
@@ -1796,7 +1796,7 @@ impl Model {
                 Call::new(from, call).paying(tokens * TOKEN + fee)
             }
             Op::Raise { who: n, amount } => {
-                let value = [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * GRANULE as u128 * 100;
+                let value = [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * STAKE_UNIT as u128 * 100;
                 Call::new(who(n), raiseStakeCall {}).paying(value)
             }
             // Now and then somebody whose node is to begin elsewhere.
@@ -2506,7 +2506,7 @@ impl Model {
     fn most_at_stake(&self) -> u128 {
         let (least, most) = self.bounds;
         let times = self.set["slashTimes"] as u128 * (most as u128 + 1);
-        (least as u128 * GRANULE as u128 / times.max(1)).min(FEE_END - 1)
+        (least as u128 * STAKE_UNIT as u128 / times.max(1)).min(FEE_END - 1)
     }
 
     /// Active nodes of those that a task can go to.
@@ -2679,7 +2679,7 @@ impl Model {
             _ => return Err("NotCommitted"),
         };
         need!(self.lot(&task, &commitment).ok_or("HashUnknown")?, "NotSampled");
-        need!(self.calls.len() < CALLS, "TooManyCalls");
+        need!(self.calls.len() < CALLS, "TooManyValidatorDraws");
         let block = self.block + self.set["sampleDelay"];
         self.calls.push_back(Waiting { id: c.id, node: c.node, block, tries: 0 });
         let own = self.accounts.get(&by).is_some_and(|a| a.node == c.node);
@@ -3062,7 +3062,7 @@ impl Model {
         if slash > 0 {
             self.slash(t, node, task.id, slash);
             let n = &self.nodes[&node];
-            if n.status != 0 && n.stake < self.set["minStake"] as u128 * GRANULE as u128 {
+            if n.status != 0 && n.stake < self.set["minStake"] as u128 * STAKE_UNIT as u128 {
                 self.expel(t, node);
                 return false;
             }
@@ -3089,15 +3089,15 @@ impl Model {
         free
     }
 
-    /// Burns so much of a node's stake, in whole granules, then of what is returned to its operator, and of his credit.
+    /// Burns so much of a node's stake, in whole stake units, then of what is returned to its operator, and of his credit.
     fn slash(&mut self, t: &mut Trace, node: u32, id: u64, wei: u128) {
-        let granule = GRANULE as u128;
+        let stake_unit = STAKE_UNIT as u128;
         let n = self.nodes.get_mut(&node).unwrap();
-        let stake = (wei / granule * granule).min(n.stake);
+        let stake = (wei / stake_unit * stake_unit).min(n.stake);
         n.stake -= stake;
         let (operator, gone) = (n.operator, n.status == 0);
         let a = self.accounts.get_mut(&operator).expect("it joined");
-        let unbonding = ((wei - stake) / granule * granule).min(a.unbonding);
+        let unbonding = ((wei - stake) / stake_unit * stake_unit).min(a.unbonding);
         a.unbonding -= unbonding;
         let credit = (wei - stake - unbonding).min(a.credit);
         a.credit -= credit;
@@ -3186,7 +3186,7 @@ impl Model {
         if self.groups.contains_key(&(name.to_string(), vram)) {
             0
         } else {
-            self.set["groupFee"] as u128 * GRANULE as u128
+            self.set["groupFee"] as u128 * STAKE_UNIT as u128
         }
     }
 
@@ -3213,7 +3213,7 @@ impl Model {
         need!(!a.works, "HasNode");
         let fee = self.group_fee(name, vram);
         need!(call.value <= (400 << 18) * TOKEN + fee, "StakeTooHigh");
-        need!(call.value >= self.set["minStake"] as u128 * GRANULE as u128 + fee, "StakeTooLow");
+        need!(call.value >= self.set["minStake"] as u128 * STAKE_UNIT as u128 + fee, "StakeTooLow");
         let stake = call.value - fee;
         let a = self.accounts.entry(call.from).or_default();
         if a.node == 0 {
@@ -3590,7 +3590,7 @@ impl Model {
     }
 
     fn compare_validation<H: Host>(&self, net: &Network<H>) {
-        let calls = net.calls_view(0, 256).unwrap();
+        let calls = net.validator_draws_view(0, 256).unwrap();
         assert_eq!(calls.len(), self.calls.len(), "calls");
         for (v, call) in calls.iter().zip(&self.calls) {
             let task = self.nodes[&call.node].task.as_ref();

@@ -17,8 +17,8 @@ pub use muster_protocol::refusal;
 
 /// One token.
 pub const TOKEN: u128 = 1_000_000_000_000_000_000;
-/// Wei in a granule of the worlds here.
-pub const GRANULE: u64 = 1_000_000_000_000_000;
+/// Wei in a stake unit of the worlds here.
+pub const STAKE_UNIT: u64 = 1_000_000_000_000_000;
 /// Seconds before a proposed program or parameter takes effect in every world.
 pub const UPGRADE_DELAY: u32 = 172_800;
 /// The owner of every world.
@@ -28,7 +28,7 @@ pub const TREASURY: Address = [0xbb; 20];
 
 /// What every world is initialised with.
 pub fn genesis() -> Genesis {
-    Genesis { owner: OWNER, treasury: TREASURY, granule: GRANULE, minimum_stake: 400 * TOKEN, upgrade_delay: UPGRADE_DELAY }
+    Genesis { owner: OWNER, treasury: TREASURY, stake_unit: STAKE_UNIT, minimum_stake: 400 * TOKEN, upgrade_delay: UPGRADE_DELAY }
 }
 
 /// The call that initialises.
@@ -36,7 +36,7 @@ pub fn initialise(genesis: &Genesis, programs: &[IMuster::Facet]) -> initialiseC
     initialiseCall {
         owner: genesis.owner.into(),
         treasury: genesis.treasury.into(),
-        granule: genesis.granule,
+        stakeUnit: genesis.stake_unit,
         minimumStake: genesis.minimum_stake,
         upgradeDelay: genesis.upgrade_delay,
         programs: programs.to_vec(),
@@ -143,7 +143,7 @@ pub struct World {
 }
 
 impl World {
-    /// An initialised world: minimum stake 400 tokens, granules of a thousandth of a token.
+    /// An initialised world: minimum stake 400 tokens, stake units of a thousandth of a token.
     pub fn new() -> World {
         let mut world = World::on(Memory::created_by(OWNER));
         world.send(OWNER, 0, initialise(&genesis(), &[])).expect("initialises");
@@ -198,7 +198,7 @@ impl World {
         if known {
             0
         } else {
-            fee * GRANULE as u128
+            fee * STAKE_UNIT as u128
         }
     }
 

@@ -28,7 +28,7 @@ fn many_short_lives_agree_with_the_model() {
     drive_native(1_000..1_300, 200, 14, 1);
 }
 
-/// More holders of a model than a search looks at, taller brackets, longer queues.
+/// More holders of a model than a search looks at, taller trees, longer queues.
 #[test]
 fn a_wider_network_agrees_with_the_model() {
     drive_native(2_000..2_014, 4_000, 90, 3);

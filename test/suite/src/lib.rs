@@ -10,7 +10,7 @@ use ethers::abi::{RawLog, Token};
 use ethers::providers::Middleware;
 use ethers::types::{Address, Bytes, TransactionReceipt, H256, U256};
 use muster_devnode::Devnode;
-pub use muster_fleet::world::{root, GRANULE, LEAST, UPGRADE_DELAY};
+pub use muster_fleet::world::{root, LEAST, STAKE_UNIT, UPGRADE_DELAY};
 
 use crate::chain::{account, interface, Account, Chain, Muster, Reverted};
 
@@ -230,11 +230,11 @@ impl World {
     pub async fn group_fee(&self, gpu: &str, vram: u16) -> u64 {
         let group = self.muster.call(&self.chain, "gpuGroup", &[Token::String(gpu.into()), n(vram)]).await;
         let parameter = muster_protocol::parameters::number_of("groupFee").unwrap();
-        let granules = self.view("parameter", &[n(parameter)]).await.remove(0).into_uint().unwrap().as_u64();
+        let stake_units = self.view("parameter", &[n(parameter)]).await.remove(0).into_uint().unwrap().as_u64();
         if group.is_ok() {
             0
         } else {
-            granules * self.base.deployment.granule
+            stake_units * self.base.deployment.stake_unit
         }
     }
 

@@ -14,7 +14,7 @@ use muster_devnode::state::State;
 use muster_devnode::{Chain, Devnode, TxRequest};
 use muster_model::system::{Call, Done, Logged, Refused, System};
 use muster_model::world::decode;
-use muster_model::world::{parameter, who, GRANULE, OWNER, TOKEN, TREASURY, UPGRADE_DELAY};
+use muster_model::world::{parameter, who, OWNER, STAKE_UNIT, TOKEN, TREASURY, UPGRADE_DELAY};
 use muster_protocol::host::{Program, HISTORY};
 use muster_protocol::native::{solidity_slot, Log};
 use muster_protocol::parameters::PARAMETERS;
@@ -43,7 +43,7 @@ impl Site {
         // Runs until the tests end, as the shared one does.
         let node: &'static Devnode = Box::leak(Box::new(embedded()));
         let hands = Some((OWNER.into(), TREASURY.into()));
-        let world = World::on(Some(node), (GRANULE, 400 * TOKEN), hands, &[]).await;
+        let world = World::on(Some(node), (STAKE_UNIT, 400 * TOKEN), hands, &[]).await;
         let chain = node.chain().clone();
         let muster = world.muster.address();
         let snapshot = Cell::new(chain.snapshot());
@@ -184,7 +184,7 @@ impl Live {
         if known {
             0
         } else {
-            fee * GRANULE as u128
+            fee * STAKE_UNIT as u128
         }
     }
 

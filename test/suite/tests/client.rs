@@ -8,7 +8,7 @@ use muster_client::alloy::signers::local::PrivateKeySigner;
 use muster_client::{
     Account, Batch, Endpoints, Event, Events, IMuster, Muster, Reading, Reason, Refusal, Sender, Sending, Settings,
 };
-use muster_tests::{n, World, GRANULE, LEAST};
+use muster_tests::{n, World, LEAST, STAKE_UNIT};
 
 /// A contract and accounts that call it by the client.
 struct Site {
@@ -229,7 +229,7 @@ async fn every_view_is_read() {
     let (operator, node) = site.join().await;
     let muster = &site.muster;
     let overview = muster.read(IMuster::overviewCall {}).await.unwrap();
-    assert_eq!((overview.nodesJoined, overview.granule), (1, GRANULE));
+    assert_eq!((overview.nodesJoined, overview.stakeUnit), (1, STAKE_UNIT));
     let view = muster.read(IMuster::nodeCall { number: node }).await.unwrap();
     assert_eq!((view.operator, view.stake, view.status, &view.models[..]), (operator.address(), u128::from(LEAST), 1, &[7][..]));
     assert_eq!(muster.read(IMuster::nodesCall { from: 1, count: 64 }).await.unwrap(), std::slice::from_ref(&view));

@@ -21,11 +21,11 @@ use muster_devnode::{Config, Devnode, TxRequest};
 use muster_protocol::flow::create::REPLICATED;
 use muster_protocol::native::{Hashes, Memory};
 use muster_protocol::parameters::number_of;
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::IMuster::{self, *};
 use muster_protocol::{programs, Host, Network, Refusal};
 use muster_sim::network::engine::Engine;
-use muster_sim::network::ledger::{submit, Ledger, Mirror, Party, BEGINNING, GRANULE, LEAST_STAKE};
+use muster_sim::network::ledger::{submit, Ledger, Mirror, Party, BEGINNING, LEAST_STAKE, STAKE_UNIT};
 use muster_sim::network::workload::{fleet, Profile, Source};
 use muster_tests::root;
 
@@ -118,7 +118,7 @@ impl Twin {
         }
         self.same(host, excludedNodesCall { from: 0, count: 256 });
         self.same(host, groupsCall { from: 1, count: 256 });
-        self.same(host, callsCall { from: 0, count: 256 });
+        self.same(host, validatorDrawsCall { from: 0, count: 256 });
         self.same(host, overviewCall {});
         self.tally.borrow_mut().whole += 1;
     }
@@ -284,7 +284,7 @@ fn withdraw(to: Party) -> withdrawCall {
 fn meddle(ledger: &mut Ledger, round: u64, nodes: u32) {
     let issued = ledger.head().issued.max(1);
     let node = 1 + (round / 7) as u32 % issued;
-    let id = Seat::load(&ledger.host, NodeId(node)).order(&ledger.host).id.0;
+    let id = NodeHandle::load(&ledger.host, NodeId(node)).order(&ledger.host).id.0;
     let group = 1 + (round / 7) as u32 % 3;
     let reveal = |group| revealCall { id, group, node, kind: 0, value: [7; 32].into(), salt: [7; 32].into() };
     let _ = match round % 7 {
@@ -331,8 +331,8 @@ async fn the_simulator_and_the_chain_do_the_same() {
     let config = deploy::Config {
         owner: own,
         treasury: own,
-        granule: GRANULE,
-        minimum_stake: u128::from(LEAST_STAKE) * u128::from(GRANULE),
+        stake_unit: STAKE_UNIT,
+        minimum_stake: u128::from(LEAST_STAKE) * u128::from(STAKE_UNIT),
         upgrade_delay: WEEK,
         minimum_price: None,
         // A short queue, so that it overflows, and few downloads, so that most calls are about tasks; more validation than by default.

@@ -90,7 +90,7 @@ export async function compare(rpcUrl: string, address: Address, indexer: Indexer
       burnt: big(network.burnt),
       groups: network.groups,
       groupPlaces: num(network.group_places),
-      granule: big(network.granule),
+      stakeUnit: big(network.stakeUnit),
       paused: network.paused,
       tasks: big(network.tasks),
       nodesIssued: network.nodes_issued,
@@ -294,7 +294,7 @@ export async function compare(rpcUrl: string, address: Address, indexer: Indexer
   const line = (status: number) => open.filter((task) => task.status === status).sort((a, b) => Number(big(a.draw_since) - big(b.draw_since)));
   const ids = (rows: Row[]) => rows.slice(0, 256).map((row) => big(row.id));
   report.same("Pending, in order", ids(line(1)), (await view("pendingTasks", 0, 256)).map((task: { id: bigint }) => task.id));
-  const calls = (await view("calls", 0, 256)).filter((task: { id: bigint }) => task.id > 0n);
+  const calls = (await view("validatorDraws", 0, 256)).filter((task: { id: bigint }) => task.id > 0n);
   report.same("sampled, in order", ids(line(5)), calls.map((task: { id: bigint }) => task.id));
   log(`${tasks.length} tasks, ${open.length} of them not ended, ${receipts.length} with a receipt`);
 

@@ -114,7 +114,7 @@ await run(
     `from task, generate_series(0, 2) as e where id > ${tasks - TOLD} and (e = 0 or (e = 1 and status <> 2) or (e = 2 and outcome = 2))`,
   ),
   // What a replay of draws begins with.
-  insert("event", { id: "i", name: "'Initialised'", block: "0", at: `${now - SPAN}`, tx: hex("0", 64), args: "'{\"granule\": \"1000000000000\"}'::json" }, "from generate_series(0, 0) as i"),
+  insert("event", { id: "i", name: "'Initialised'", block: "0", at: `${now - SPAN}`, tx: hex("0", 64), args: "'{\"stakeUnit\": \"1000000000000\"}'::json" }, "from generate_series(0, 0) as i"),
   insert("event", { id: "number", name: "'ParameterChanged'", block: "0", at: `${now - SPAN}`, tx: hex("0", 64), args: "json_build_object('parameter', number, 'value', value::text)" }, "from parameter where number > 0"),
   insert(
     "event",
@@ -147,7 +147,7 @@ await run(
     "network",
     {
       id: "'muster'", owner: hex("1", 40), next_owner: hex("0", 40), treasury: hex("1", 40), next_treasury: hex("0", 40), next_treasury_at: "0", treasury_balance: "2000000000000000000", reserve: "1000000000000000000", burnt: "(select sum(slashed) from node)", stakes: "(select sum(stake) from node where status <> 0)",
-      escrow: "(select sum(fee) from task where status <> 0)", credit: "(select sum(credit) from account)", unbonding: "0", paid_out: "0", granule: "1000000000000", minimum_stake: "400000000000000000000", upgrade_delay: "604800", upgrades_renounced: "false", paused: "false", tasks: `${tasks}`, pending: "0", queued: `${queued}`,
+      escrow: "(select sum(fee) from task where status <> 0)", credit: "(select sum(credit) from account)", unbonding: "0", paid_out: "0", stake_unit: "1000000000000", minimum_stake: "400000000000000000000", upgrade_delay: "604800", upgrades_renounced: "false", paused: "false", tasks: `${tasks}`, pending: "0", queued: `${queued}`,
       running: `${running}`, ended: `${tasks - queued - running}`, nodes_issued: `${nodes}`, nodes_joined: "(select count(*)::int from node where status <> 0)", groups: "0", group_places: "0", events: `${tasks * 3}`, transactions: `${tasks * 3}`, block: `${BLOCK}`, at: `${now}`,
     },
     "",

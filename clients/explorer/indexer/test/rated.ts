@@ -22,13 +22,13 @@ export async function rated(url: string, address: Address, owner: PrivateKeyAcco
   };
 
   // Nodes with a card of their own, whose answers are equal bit by bit.
-  const { granule } = await view("overview");
+  const { stakeUnit } = await view("overview");
   const [[least], [fee]] = await Promise.all([view("parameter", parameterNumber("minStake")), view("parameter", parameterNumber("groupFee"))]);
   const operators = new Map<number, PrivateKeyAccount>();
   let gpu = 0;
   for (let i = 0; i < NODES; i++) {
     const operator = privateKeyToAccount(generatePrivateKey());
-    const stake = least * granule + (i ? 0n : fee * granule);
+    const stake = least * stakeUnit + (i ? 0n : fee * stakeUnit);
     await client.waitForTransactionReceipt({ hash: await client.sendTransaction({ chain: null, to: operator.address, value: stake + parseEther("1") }), pollingInterval: 50 });
     for (const { eventName, args } of await send(operator, "join", ["Rated", 24, []], stake)) {
       if (eventName === "NodeJoined") [gpu] = [args.group, operators.set(args.node, operator)];

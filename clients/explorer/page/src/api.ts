@@ -27,7 +27,7 @@ const SUMS = {
 /** What the page reads of the tables (clients/explorer/indexer/ponder.schema.ts says what each column means), by the names of their lists. */
 const tables = {
   networks: {
-    treasuryBalance: big, reserve: big, burnt: big, stakes: big, escrow: big, credit: big, unbonding: big, granule: big, paused: bool,
+    treasuryBalance: big, reserve: big, burnt: big, stakes: big, escrow: big, credit: big, unbonding: big, stakeUnit: big, paused: bool,
     tasks: big, pending: int, queued: int, running: int, ended: big, nodesIssued: int, nodesJoined: int, groups: int, events: big, transactions: big, block: big, at: big,
   },
   nodes: {

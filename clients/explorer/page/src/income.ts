@@ -21,7 +21,7 @@ export interface Income {
   kinds: { models: readonly bigint[]; vram: number; gpu: number; tasks: number; share: number }[];
 }
 
-/** What rivals are a sample of: how many there are, and the largest stake of all in granules. */
+/** What rivals are a sample of: how many there are, and the largest stake of all in stake units. */
 export interface All {
   total: number;
   largest: bigint;

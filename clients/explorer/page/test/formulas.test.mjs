@@ -75,7 +75,7 @@ function network(replays, { seed, tasks, nodes, bias = 1, eventful = true }) {
     for (const replay of replays) replay.read({ id, name, args, block: id, at: BigInt(now) });
   };
   const groups = [(1 << 16) | 24, (2 << 16) | 80];
-  tell("Initialised", { granule: "1" });
+  tell("Initialised", { stakeUnit: "1" });
   for (const [name, value] of [[TAU, 1_800], [PENALTY, 300_000], [BOOST, 150_000], [EXCLUSION, 100_000]]) tell("ParameterChanged", { parameter: page.parameterNumbers[name], value });
   for (let node = 1; node <= nodes; node++) tell("NodeJoined", { node, group: groups[node % 3 ? 0 : 1], stake: String(400 + 100 * (node % 5)), models: node <= 3 ? ["7"] : [] });
   const running = [];

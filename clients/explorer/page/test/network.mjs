@@ -88,7 +88,7 @@ export function startBrowser() {
   return chromium.launch({ executablePath: found, args: ["--no-sandbox", "--enable-precise-memory-info"] });
 }
 
-/** Twenty of them, a slash, are whole granules of stake. */
+/** Twenty of them, a slash, are whole stake units of stake. */
 export const FEE = 10_007n * 50_000_000_000n;
 export const MODELS = ["stabilityai/sdxl-turbo", "meta-llama/Llama-3.1-8B"];
 

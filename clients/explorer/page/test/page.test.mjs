@@ -254,11 +254,11 @@ describe("views", () => {
     const own = await modules();
     const core = await own.loadCore();
     const { client } = all.network;
-    const { granule } = await client.getOverview();
+    const { stakeUnit } = await client.getOverview();
     const spec = { kind: 1, units: 1, vram: 0, gpu: 0, redundancy: 0, flags: 0, inputDigest: `0x${"11".repeat(32)}`, models: [] };
     const views = await Promise.all(all.network.nodes.map(({ number }) => client.getNode({ number })));
     const weights = await Promise.all(all.network.nodes.map(({ number }) => client.getWeightOf({ number, spec })));
-    const rivals = views.map((view, i) => ({ node: view.node, group: view.gpu, stake: view.stake / granule, longTerm: view.longTerm, h: weights[i].reliability, models: new Set(), inUse: [] }));
+    const rivals = views.map((view, i) => ({ node: view.node, group: view.gpu, stake: view.stake / stakeUnit, longTerm: view.longTerm, h: weights[i].reliability, models: new Set(), inUse: [] }));
     // As if the first were not there: what is computed for one like it is what it has.
     const [first, ...others] = rivals;
     const { share } = own.income(core, others, first, [{ vram: 0, gpu: 0, models: [], paid: 10n ** 18n, redundancy: 0 }]);

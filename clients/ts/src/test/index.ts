@@ -162,15 +162,15 @@ async function join(chain: DevelopmentChain, wanted: readonly TestNodeOptions[],
   const { owner } = chain;
   const { value: least } = await owner.getParameter({ which: MIN_STAKE });
   const { value: groupFee } = await owner.getParameter({ which: GROUP_FEE });
-  const { granule } = await owner.getOverview();
+  const { stakeUnit } = await owner.getOverview();
   const known = new Set<string>();
   for (const { gpu = "NVIDIA L40", vram = 48, models = [], stake, behaviour = "answers", delay = 1_000 } of wanted) {
     const account = await chain.fund();
     // The first with a GPU pays for its name.
-    const extra = known.has(gpu) ? 0n : groupFee * granule;
+    const extra = known.has(gpu) ? 0n : groupFee * stakeUnit;
     known.add(gpu);
     const ids = models.map((model) => (typeof model === "string" ? modelId(model) : model));
-    const number = (await chain.send(account, "join", [gpu, vram, ids], (stake ?? least * granule) + extra)) as number;
+    const number = (await chain.send(account, "join", [gpu, vram, ids], (stake ?? least * stakeUnit) + extra)) as number;
     const group = await owner.getGpuGroup({ name: gpu, vram });
     if (!(await owner.getGpuListed({ group }))) await chain.send(owner.account, "listGpuGroup", [group, true]);
     const { identity, recipient } = await newIdentity();

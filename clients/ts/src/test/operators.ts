@@ -261,7 +261,7 @@ export class Operators {
     const { owner } = this.chain;
     const { account } = owner;
     const page = { from: 0, count: 16 };
-    const [pending, calls] = await Promise.all([owner.getPendingTasks(page), owner.getCalls(page)]);
+    const [pending, calls] = await Promise.all([owner.getPendingTasks(page), owner.getValidatorDraws(page)]);
     const due = (draws: readonly { drawBlock: bigint }[]) => draws.filter(({ drawBlock }) => drawBlock <= head).length;
     const drawn = due(pending);
     // Draws are made in turn: a call that makes one kind alone does nothing while another's is due before.

@@ -130,7 +130,7 @@ export class Core {
   }
 
   /**
-   * A node's weight for a task, a wad. `stake` and `largest`, that of all joined nodes, are in granules; `total` models are required, of
+   * A node's weight for a task, a wad. `stake` and `largest`, that of all joined nodes, are in stake units; `total` models are required, of
    * which the node holds `local` and used `used` in its last task.
    */
   weight(stake: bigint, largest: bigint, longTerm: bigint, h: bigint, [local, used, total]: readonly [number, number, number] = [0, 0, 0]): bigint {

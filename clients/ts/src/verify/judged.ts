@@ -65,7 +65,7 @@ export function judged(facts: Facts, core: Core, { created, settled, images, fee
     const counts = scored && (images === 0 || parameterAt(facts, slashImages, settled) > 0n) && [WRONG, WITHHELD].includes(verdict);
     const due = counts ? parameterAt(facts, slashTimes, created) * (isReplicated ? fee / 3n : fee) : 0n;
     if (taken === undefined) return note("slashes", due === 0n, due ? `nothing was taken, where ${due} follows` : "none", node);
-    // How much there was to take, and how much is a granule, is not told here.
+    // How much there was to take, and how much is a stake unit, is not told here.
     note("slashes", taken < due ? undefined : taken === due, `${taken} was taken, where ${due} follows, as far as there is so much`, node);
   }
 

@@ -11,7 +11,7 @@ packed! {
     pub struct Account {
         /// Can be withdrawn now, in wei.
         credit: u128 = "uint128" 128,
-        /// Returned stake waiting for `release`, in granules.
+        /// Returned stake waiting for `release`, in stake units.
         unbonding: u64 = "uint48" 48,
         /// When `unbonding` can be withdrawn.
         release: u64 = "uint40" 40,

@@ -2,7 +2,7 @@ packed! {
     /// The words that nearly every transaction reads and most write.
     ///
     /// ```text
-    /// | max_vram | calls_tail | calls_head | max_stake | parked_due | queued | joined | issued | pending_tail | pending_head | tasks |
+    /// | max_vram | validator_draws_tail | validator_draws_head | max_stake | parked_due | queued | joined | issued | pending_tail | pending_head | tasks |
     ///      16           8            8           48          32         24       24       24          16             16          40
     /// ```
     pub struct Head {
@@ -20,12 +20,12 @@ packed! {
         queued: u32 = "uint24" 24,
         /// Earliest time at which an excluded node can return; 0 when none is parked.
         parked_due: u32 = "uint32" 32,
-        /// Largest stake of all joined nodes, in granules.
+        /// Largest stake of all joined nodes, in stake units.
         max_stake: u64 = "uint48" 48,
         /// The first of the draws of validators that wait.
-        calls_head: u8 = "uint8" 8,
+        validator_draws_head: u8 = "uint8" 8,
         /// Where the next one goes; equal to the first when none waits.
-        calls_tail: u8 = "uint8" 8,
+        validator_draws_tail: u8 = "uint8" 8,
         /// Largest VRAM of all joined nodes, in GiB; 0 when there are none.
         max_vram: u16 = "uint16" 16,
     }

@@ -36,7 +36,7 @@ packed! {
         slash_images: u8 = "uint8" 8,
         /// Parameter `holdTime`.
         hold_time: u8 = "uint8" 8,
-        /// The lowest that parameter `minStake` ever was, in granules: no more than at initialisation. No parameter.
+        /// The lowest that parameter `minStake` ever was, in stake units: no more than at initialisation. No parameter.
         least_stake_ever: u32 = "uint32" 32,
     }
 }

@@ -1,9 +1,7 @@
 mod account;
-mod call;
+mod assignment;
 mod classes;
-mod climb;
 mod commitment;
-mod duty;
 mod escrow;
 mod head;
 mod limits;
@@ -25,14 +23,14 @@ mod reserved;
 mod rules;
 mod scores;
 mod size;
+mod target_search;
 mod terms;
+mod validator_draw;
 
 pub use account::Account;
-pub use call::Call;
+pub use assignment::Assignment;
 pub use classes::Classes;
-pub use climb::Climb;
 pub use commitment::Commitment;
-pub use duty::Duty;
 pub use escrow::Escrow;
 pub use head::Head;
 pub use limits::Limits;
@@ -54,18 +52,20 @@ pub use reserved::{Reserved, RESERVED_MOST};
 pub use rules::Rules;
 pub use scores::Scores;
 pub use size::Size;
+pub use target_search::TargetSearch;
 pub use terms::Terms;
+pub use validator_draw::ValidatorDraw;
 
 use crate::word::{Fields, Packed};
 
 /// Every record's name and fields, for whoever checks that others lay them out alike.
 pub const RECORDS: [(&str, Fields); 28] = [
     ("Account", Account::FIELDS),
-    ("Call", Call::FIELDS),
+    ("ValidatorDraw", ValidatorDraw::FIELDS),
     ("Classes", Classes::FIELDS),
-    ("Climb", Climb::FIELDS),
+    ("TargetSearch", TargetSearch::FIELDS),
     ("Commitment", Commitment::FIELDS),
-    ("Duty", Duty::FIELDS),
+    ("Assignment", Assignment::FIELDS),
     ("Escrow", Escrow::FIELDS),
     ("Head", Head::FIELDS),
     ("Limits", Limits::FIELDS),
@@ -99,11 +99,11 @@ mod tests {
     /// The sources, in the order of [`RECORDS`].
     const SOURCES: [&str; 28] = [
         include_str!("account.rs"),
-        include_str!("call.rs"),
+        include_str!("validator_draw.rs"),
         include_str!("classes.rs"),
-        include_str!("climb.rs"),
+        include_str!("target_search.rs"),
         include_str!("commitment.rs"),
-        include_str!("duty.rs"),
+        include_str!("assignment.rs"),
         include_str!("escrow.rs"),
         include_str!("head.rs"),
         include_str!("limits.rs"),

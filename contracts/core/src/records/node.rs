@@ -11,7 +11,7 @@ packed! {
     pub struct Node {
         /// [`Status`] as a number.
         status: u8 = "uint8" 8,
-        /// Stake in granules; 0 when quit.
+        /// Stake in stake units; 0 when quit.
         stake: u64 = "uint48" 48,
         /// Reliability factor at `h_at`, a wad.
         h: u64 = "uint64" 64,

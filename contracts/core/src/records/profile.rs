@@ -36,7 +36,7 @@ pub enum Targeting {
     /// Every period the one with the largest expected gain in the pool at hand, [`crate::adaptive::best_target`], in the mean with
     /// the former: [`crate::adaptive::mean_target`].
     Predictive = 0,
-    /// One step of [`crate::adaptive::Climber`] every period.
+    /// One step of [`crate::adaptive::HillClimber`] every period.
     Adaptive = 1,
     /// It stays as it was given.
     Given = 2,

@@ -9,7 +9,7 @@ packed! {
     ///       8            8              16             32        32
     /// ```
     pub struct Rules {
-        /// Base of the stake classes, in granules: the minimum stake at initialisation. Never changes.
+        /// Base of the stake classes, in stake units: the minimum stake at initialisation. Never changes.
         base: u64 = "uint32" 32,
         /// Parameter `alphaMilli`.
         alpha_milli: u32 = "uint32" 32,

@@ -47,8 +47,8 @@ pub struct Genesis {
     pub owner: Address,
     /// Gets protocol income.
     pub treasury: Address,
-    /// Wei in a granule of stake.
-    pub granule: u64,
+    /// Wei in a stake unit of stake.
+    pub stake_unit: u64,
     /// In wei; the base of the stake classes.
     pub minimum_stake: u128,
     /// Seconds before a proposed program, or parameter that reaches into stakes, can take effect.
@@ -58,7 +58,7 @@ pub struct Genesis {
 /// Refuses anyone but the deployer that the router's init code wrote down, and anything after initialisation.
 pub fn only_deployer<H: Host>(host: &H) -> Result<()> {
     let o: Ownership = host.get(slot(OWNERSHIP));
-    ensure!(o.granule == 0, AlreadyInitialised);
+    ensure!(o.stake_unit == 0, AlreadyInitialised);
     let caller = host.sender();
     ensure!(caller == o.owner, NotOwner(caller));
     Ok(())
@@ -67,20 +67,20 @@ pub fn only_deployer<H: Host>(host: &H) -> Result<()> {
 /// See `IMuster.initialise`. Parameters begin with the defaults of [`crate::admin::parameters`].
 pub fn initialise<H: Host>(host: &mut H, genesis: &Genesis, programs: &[IMuster::Facet]) -> Result<()> {
     only_deployer(host)?;
-    let Genesis { owner, treasury, granule, minimum_stake, upgrade_delay } = *genesis;
+    let Genesis { owner, treasury, stake_unit, minimum_stake, upgrade_delay } = *genesis;
     ensure!(owner != [0; 20] && treasury != [0; 20], ZeroAddress);
-    ensure!(granule >= 1_000 && minimum_stake % granule as u128 == 0, BadInitialisation);
-    let base = minimum_stake / granule as u128;
+    ensure!(stake_unit >= 1_000 && minimum_stake % stake_unit as u128 == 0, BadInitialisation);
+    let base = minimum_stake / stake_unit as u128;
     ensure!((1..=BASE_MAX as u128).contains(&base), BadInitialisation);
-    ensure!((weight::stake_limit(base as u64) as u128) < STAKE_END / granule as u128, BadInitialisation);
+    ensure!((weight::stake_limit(base as u64) as u128) < STAKE_END / stake_unit as u128, BadInitialisation);
     ensure!((UPGRADE_DELAY_MIN..=UPGRADE_DELAY_MAX).contains(&upgrade_delay), BadInitialisation);
     for f in programs {
         let program = f.facetAddress.into_array();
         ensure!(host.has_code(program), NoCode(program));
     }
-    host.put(slot(OWNERSHIP), &Ownership { owner, granule, upgrade_delay, renounced: false });
+    host.put(slot(OWNERSHIP), &Ownership { owner, stake_unit, upgrade_delay, renounced: false });
     host.store(slot(TREASURY), Word::from(treasury));
-    emit::<Initialised>(host, (), (owner, treasury, granule, minimum_stake, upgrade_delay));
+    emit::<Initialised>(host, (), (owner, treasury, stake_unit, minimum_stake, upgrade_delay));
     put_defaults(host, base as u64)?;
     let own =
         FacetCut { facetAddress: host.here().into(), action: ADDED, functionSelectors: [installCall::SELECTOR.into()].to_vec() };
@@ -100,7 +100,7 @@ pub fn set_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Result<(
     if p.change == Change::LoweredWhileIdle {
         // A new task's block is never before that of one already Pending: those behind would be known before their turn.
         let head = host.get(slot(HEAD));
-        let pending = Ring::of_tasks(&head).len() + Ring::of_calls(&head).len();
+        let pending = Ring::of_tasks(&head).len() + Ring::of_validator_draws(&head).len();
         ensure!(v >= p.get(host) || pending == 0, TasksPending(pending));
     }
     put_parameter(host, number, p, v);

@@ -20,9 +20,9 @@ use muster_core::word::{place, Packed, Word};
 pub enum Amount {
     /// The same in every network.
     Fixed(u64),
-    /// The minimum stake at initialisation, in granules, divided by this and rounded down.
+    /// The minimum stake at initialisation, in stake units, divided by this and rounded down.
     StakeOver(u64),
-    /// The largest stake that the classes hold, in granules: it follows from the minimum stake at initialisation.
+    /// The largest stake that the classes hold, in stake units: it follows from the minimum stake at initialisation.
     StakeLimit,
     /// This many seconds, or [`NOTICE`] less than the delay of upgrades if that is less.
     BeforeUpgrades(u64),
@@ -68,7 +68,7 @@ impl Amount {
     }
 }
 
-/// Largest minimum stake at initialisation, in granules.
+/// Largest minimum stake at initialisation, in stake units.
 pub const BASE_MAX: u64 = (1 << 30) - 1;
 
 /// How a parameter may change.
@@ -214,7 +214,7 @@ parameters! {
     /// Added to every time limit, for outages of the sequencer
     "grace" in "seconds": Terms.grace = Fixed(0), 0 to Fixed(7_200);
     /// Minimum stake
-    "minStake" in "granules": Terms.min_stake = StakeOver(1), 1 to StakeLimit, Proposed;
+    "minStake" in "stake units": Terms.min_stake = StakeOver(1), 1 to StakeLimit, Proposed;
     /// Time before a returned stake can be withdrawn
     "unbonding" in "seconds": Rules.unbonding = Fixed(86_400), 0 to BeforeUpgrades(2_592_000), Proposed;
     /// Q_long below this kicks out
@@ -228,7 +228,7 @@ parameters! {
     /// Time after which anyone can end a queued task
     "queueTime" in "seconds": Limits.queue_time = Fixed(21_600), 60 to Fixed(2_592_000), Proposed;
     /// Price of a GPU name that nobody ever joined with
-    "groupFee" in "granules": Limits.group_fee = StakeOver(100), 0 to StakeLimit;
+    "groupFee" in "stake units": Limits.group_fee = StakeOver(100), 0 to StakeLimit;
     /// Probability that a committed answer is validated
     "sampleBps" in "ten-thousandths": Limits.sample_bps = Fixed(1_000), 0 to Fixed(10_000);
     /// Blocks from a commitment to the one whose hash decides whether it is validated, and from there to the draw of validators
@@ -320,7 +320,7 @@ pub fn remember<H: Host>(host: &mut H, p: &Setting, value: u64) {
     }
 }
 
-/// Puts every default into force, in a network whose minimum stake in granules is `base`.
+/// Puts every default into force, in a network whose minimum stake in stake units is `base`.
 ///
 /// Each is an event: who reads nothing but logs has to know the defaults too.
 pub fn put_defaults<H: Host>(host: &mut H, base: u64) -> Result<()> {

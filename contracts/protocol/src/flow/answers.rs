@@ -9,13 +9,13 @@ use crate::flow::reliability::lower_reliability;
 use crate::flow::serve::settled;
 use crate::flow::standing::Next;
 use crate::host::Host;
-use crate::policy::commitments::{running_order, seat_running, tell_commitment, Opening, ANSWER, ERROR};
+use crate::policy::commitments::{handle_running, running_order, tell_commitment, Opening, ANSWER, ERROR};
 use crate::policy::group::{comparable, drop_out};
 use crate::policy::judgement::judge;
 use crate::policy::sampled::{committed, lot_falls_on, paid_alone, reveal_alone};
 use crate::store::accounts;
 use crate::store::groups::{kept, Group};
-use crate::store::node::{Seat, Unplaced};
+use crate::store::node::{NodeHandle, Unplaced};
 use crate::store::task::{ModelSet, Task};
 use crate::Result;
 use muster_core::id::{NodeId, TaskId};
@@ -25,33 +25,33 @@ use muster_core::word::Word;
 impl<H: Host> Network<'_, H> {
     /// See `IMuster.commit`.
     pub fn commit(&mut self, id: TaskId, hash: [u8; 32]) -> Result<()> {
-        let (seat, _) = self.own_seat()?;
-        let order = running_order(self, &seat, id)?;
+        let (handle, _) = self.own_seat()?;
+        let order = running_order(self, &handle, id)?;
         let place = match order.phase() {
             Phase::Member { place } => Some(place),
             Phase::Running if order.commits() => None,
-            _ => return Err(refusal!(NothingToCommit(id, seat.id))),
+            _ => return Err(refusal!(NothingToCommit(id, handle.id))),
         };
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
         let elapsed = (self.now - order.began()) as u32;
         let limits = self.limits();
         if let Some(place) = place {
-            return commit_member(self, seat, &order, place, hash, elapsed, &limits);
+            return commit_member(self, handle, &order, place, hash, elapsed, &limits);
         }
         let block = self.block() + limits.sample_delay as u64;
         let commitment = Commitment::of(hash, elapsed, block);
-        seat.set_commitment(self.host, &commitment);
+        handle.set_commitment(self.host, &commitment);
         // Before the lot is drawn: whoever could change it later would know what they gain.
         let scored = comparable(self, &order, order.group) && order.scored();
-        seat.set_order(self.host, &order.as_committed().with_scores(scored));
-        tell_commitment(self, id, seat.id, 0, hash, block);
+        handle.set_order(self.host, &order.as_committed().with_scores(scored));
+        tell_commitment(self, id, handle.id, 0, hash, block);
         Ok(())
     }
 }
 
 fn commit_member<H: Host>(
     net: &mut Network<'_, H>,
-    seat: Seat,
+    handle: NodeHandle,
     order: &Order,
     place: u32,
     hash: [u8; 32],
@@ -60,12 +60,12 @@ fn commit_member<H: Host>(
 ) -> Result<()> {
     let none = || refusal!(GroupUnknown(order.id, place));
     let mut group = Group::at(net.host, place).ok_or_else(none)?;
-    let i = group.find(seat.id).ok_or_else(none)?;
-    group.members[i] = Membership { node: seat.id, stage: Stage::Committed, moment: net.now as u32, elapsed };
+    let i = group.find(handle.id).ok_or_else(none)?;
+    group.members[i] = Membership { node: handle.id, stage: Stage::Committed, moment: net.now as u32, elapsed };
     group.put(net.host, i);
     group.set_answer(net.host, i, kept(hash));
-    tell_commitment(net, order.id, seat.id, place, hash, 0);
-    free_for_work(net, seat, order.scored(), limits);
+    tell_commitment(net, order.id, handle.id, place, hash, 0);
+    free_for_work(net, handle, order.scored(), limits);
     Ok(())
 }
 
@@ -118,24 +118,24 @@ fn uncount<H: Host>(net: &mut Network<'_, H>, node: NodeId, order: &Order) {
     if !order.liable() {
         return;
     }
-    let mut seat = Seat::load(net.host, node);
-    let held = seat.node.held();
-    seat.node.duties = (seat.node.duties - 1) & !Node::HELD;
+    let mut handle = NodeHandle::load(net.host, node);
+    let held = handle.node.held();
+    handle.node.duties = (handle.node.duties - 1) & !Node::HELD;
     if held {
-        release(net, Unplaced::of(seat), Next::WorkOrWait);
+        release(net, Unplaced::of(handle), Next::WorkOrWait);
     } else {
-        seat.put(net.host);
+        handle.put(net.host);
     }
 }
 
 impl<H: Host> Network<'_, H> {
     /// See `IMuster.expire`.
     pub fn expire(&mut self, node: NodeId, id: TaskId) -> Result<()> {
-        let (mut seat, order) = seat_running(self, node, id)?;
-        let escrow = seat.escrow(self.host);
+        let (mut handle, order) = handle_running(self, node, id)?;
+        let escrow = handle.escrow(self.host);
         let mut saved = 0;
         if matches!(order.phase(), Phase::Committed | Phase::Calling) {
-            let commitment = committed(self, &seat, &order)?;
+            let commitment = committed(self, &handle, &order)?;
             let due = order.began() + commitment.elapsed as u64 + self.limits().sample_window as u64;
             ensure!(self.now > due, DeadlineNotPassed(id, due));
             // However long blocks take, the lot was known for some of them before anybody can end the task for not having revealed.
@@ -148,7 +148,7 @@ impl<H: Host> Network<'_, H> {
         } else {
             ensure!(self.now > order.moment, DeadlineNotPassed(id, order.moment));
         }
-        lower_reliability(self, &mut seat);
+        lower_reliability(self, &mut handle);
         if let Phase::Member { place } = order.phase() {
             drop_out(self, place, node, Stage::TimedOut, order.moment);
         } else {
@@ -157,7 +157,7 @@ impl<H: Host> Network<'_, H> {
             let driver = (accounts::node_of(self.host, caller).0 != node).then_some(caller);
             abort(self, &Task { escrow, order, models: ModelSet::default() }, node, TIMEOUT, order.start_fee_bps, saved, driver);
         }
-        release(self, Unplaced::of(seat), Next::WorkOrWait);
+        release(self, Unplaced::of(handle), Next::WorkOrWait);
         Ok(())
     }
 }
@@ -172,12 +172,12 @@ fn drop_called<H: Host>(net: &mut Network<'_, H>, group: &mut Group, order: &Ord
         if group.members[i].stage != Stage::Called {
             continue;
         }
-        let mut seat = Seat::load(net.host, node);
-        let own = seat.order(net.host);
-        let lingers = seat.node.running() && own.phase() == Phase::Committed;
-        if lingers && net.now > own.began() + seat.commitment(net.host).elapsed as u64 + window {
-            seat.node.duties &= !Node::CALLED;
-            seat.put(net.host);
+        let mut handle = NodeHandle::load(net.host, node);
+        let own = handle.order(net.host);
+        let lingers = handle.node.running() && own.phase() == Phase::Committed;
+        if lingers && net.now > own.began() + handle.commitment(net.host).elapsed as u64 + window {
+            handle.node.duties &= !Node::CALLED;
+            handle.put(net.host);
             group.members[i] = Membership { node, stage: Stage::Gone, moment: net.now as u32, elapsed: 0 };
             group.put(net.host, i);
             emit::<MemberTimedOut>(net.host, (order.id, node), (group.place,));

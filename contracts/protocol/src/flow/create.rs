@@ -76,7 +76,7 @@ fn order_under<H: Host>(net: &Network<'_, H>, terms: &Terms, spec: &IMuster::Tas
         registry::manned(net.host, group).ok_or_else(|| refusal!(GpuUnknown(group)))?
     } else {
         ensure!(spec.vram <= VRAM_MAX, BadVram(spec.vram, VRAM_MAX));
-        spec.vram <= net.roster.max_vram()
+        spec.vram <= net.node_store.max_vram()
     };
     ensure!(somebody, NobodyCanRun(group.vram(), spec.gpu));
     let mut kind = spec.kind;
@@ -117,7 +117,7 @@ impl<H: Host> Network<'_, H> {
     #[inline(always)]
     fn takes_tasks(&self, terms: &Terms) -> Result<()> {
         ensure!(!terms.paused, PausedByOwner);
-        ensure!(self.roster.joined() > 0, NoNodes);
+        ensure!(self.node_store.joined() > 0, NoNodes);
         Ok(())
     }
 

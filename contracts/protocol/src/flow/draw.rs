@@ -17,7 +17,7 @@ use crate::flow::reliability::can_rise;
 use crate::flow::weigh::{held_of, in_scope, locality_boost, merit};
 use crate::host::Host;
 use crate::store::layout::node_slot;
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::store::registry;
 use crate::store::registry::{count_held, Holders};
 use crate::store::sampler::{Among, Field, Neighbours, Scope};
@@ -96,7 +96,7 @@ impl Rng {
 #[derive(Clone, Copy, Debug)]
 pub enum Draw {
     /// A node was chosen, from these; it is still among the idle ones.
-    Node(Seat, Candidates),
+    Node(NodeHandle, Candidates),
     /// There is no eligible node.
     Nobody,
     /// All tries were rejected; draw again from another hash.
@@ -145,8 +145,8 @@ enum Missed {
 }
 
 /// Candidates that a draw of a node needs for the task's success to raise its H.
-fn candidates_needed<H: Host>(net: &Network<'_, H>, seat: &Seat) -> u32 {
-    if can_rise(net, &seat.node) {
+fn candidates_needed<H: Host>(net: &Network<'_, H>, handle: &NodeHandle) -> u32 {
+    if can_rise(net, &handle.node) {
         net.rules.boost_pool as u32
     } else {
         0
@@ -155,7 +155,7 @@ fn candidates_needed<H: Host>(net: &Network<'_, H>, seat: &Seat) -> u32 {
 
 /// Whether a good share of the network holds a model: sampling the network then meets holders sooner than a search.
 fn popular<H: Host>(net: &Network<'_, H>, entries: u32) -> bool {
-    entries.saturating_mul(POPULAR) >= net.roster.joined()
+    entries.saturating_mul(POPULAR) >= net.node_store.joined()
 }
 
 impl<H: Host> Network<'_, H> {
@@ -168,10 +168,10 @@ impl<H: Host> Network<'_, H> {
         let lists: Vec<Holders> = task.models.as_slice().iter().map(|&m| Holders::load(self.host, m)).collect();
         let holders = lists.iter().map(Holders::len).sum();
         if holders > 0 && popular(self, holders) {
-            let roll = registry::roll(self.host, &lists, self.roster.joined());
+            let roll = registry::roll(self.host, &lists, self.node_store.joined());
             let pass = Pass { local_only: true, roll, tries: LOCAL_TRIES, ..pass(self, &field, task.models.len as u32) };
             match tries(self, &pass, task, rng) {
-                Ok((seat, _)) => return Draw::Node(seat, Candidates::Holders),
+                Ok((handle, _)) => return Draw::Node(handle, Candidates::Holders),
                 Err(Missed::Rejected) => return Draw::Undecided,
                 Err(Missed::NoneSeen) => {}
             }
@@ -191,29 +191,29 @@ fn search_or_all<H: Host>(
     rng: &mut Rng,
 ) -> Draw {
     if holders > 0 {
-        let mut found: Vec<(Seat, u64)> = Vec::new();
+        let mut found: Vec<(NodeHandle, u64)> = Vec::new();
         let mut sum = 0;
         for number in some_holders(net, lists, holders, rng) {
-            let seat = Seat::load(net.host, number);
-            if !seat.node.idle() || !in_scope(&seat, task) {
+            let handle = NodeHandle::load(net.host, number);
+            if !handle.node.idle() || !in_scope(&handle, task) {
                 continue;
             }
-            let local = held_of(net, &seat, &task.models);
+            let local = held_of(net, &handle, &task.models);
             if local == 0 {
                 continue;
             }
-            let w = mul_wad(merit(net, &seat.node), locality_boost(net, &seat, &task.models, local));
+            let w = mul_wad(merit(net, &handle.node), locality_boost(net, &handle, &task.models, local));
             if w > 0 {
                 sum += w;
-                found.push((seat, w));
+                found.push((handle, w));
             }
         }
         if sum > 0 {
             let candidates = Candidates::AtLeast(found.len() as u32);
             let mut u = rng.below(net.host, sum);
-            for (seat, w) in found {
+            for (handle, w) in found {
                 if u < w {
-                    return Draw::Node(seat, candidates);
+                    return Draw::Node(handle, candidates);
                 }
                 u -= w;
             }
@@ -221,10 +221,10 @@ fn search_or_all<H: Host>(
     }
     let pass = pass(net, field, task.models.len as u32);
     match tries(net, &pass, task, rng) {
-        Ok((seat, beside)) => {
-            let enough = candidates_needed(net, &seat);
+        Ok((handle, beside)) => {
+            let enough = candidates_needed(net, &handle);
             let there = if beside < enough { field.count(net.host, enough) } else { beside };
-            Draw::Node(seat, Candidates::AtLeast(there))
+            Draw::Node(handle, Candidates::AtLeast(there))
         }
         Err(_) => Draw::Undecided,
     }
@@ -255,14 +255,18 @@ fn some_holders<H: Host>(net: &Network<'_, H>, lists: &[Holders], entries: u32, 
 fn pass<'f, H: Host>(net: &Network<'_, H>, field: &'f Field, models: u32) -> Pass<'f> {
     // Without local nodes M is at most 1.3, but a search that is not exhaustive may have missed one.
     let largest_boost = weight::largest_boost(models, models > 0);
-    let bound =
-        weight::class_bound(net.rules.base, net.roster.max_stake(), net.roster.lowest(), qos::highest_qos(net.rules.best));
+    let bound = weight::class_bound(
+        net.rules.base,
+        net.node_store.max_stake(),
+        net.node_store.lowest(),
+        qos::highest_qos(net.rules.best),
+    );
     Pass { field, bound: mul_wad(bound, largest_boost) + 1, largest_boost, local_only: false, roll: None, tries: TRIES }
 }
 
 /// A height below the bound of a drawn node's class, uniform: it is accepted if its weight is above that.
 fn height<H: Host>(net: &Network<'_, H>, pass: &Pass<'_>, class: u8, rng: &mut Rng) -> u128 {
-    let shift = class.saturating_sub(net.roster.lowest()) as u32;
+    let shift = class.saturating_sub(net.node_store.lowest()) as u32;
     (rng.below(net.host, pass.bound) as u128) << shift | (rng.next(net.host) & ((1 << shift) - 1)) as u128
 }
 
@@ -276,7 +280,7 @@ fn tries<H: Host>(
     pass: &Pass<'_>,
     task: &Task,
     rng: &mut Rng,
-) -> core::result::Result<(Seat, u32), Missed> {
+) -> core::result::Result<(NodeHandle, u32), Missed> {
     let mut missed = Missed::NoneSeen;
     let (mut more, mut left, mut empty) = (0, pass.tries, EMPTY_PICKS);
     while left > 0 && empty > 0 && more < MORE_MODEL_WORDS {
@@ -289,8 +293,8 @@ fn tries<H: Host>(
         if pass.roll.as_ref().is_some_and(|roll| !roll.contains(&spot.node)) {
             continue;
         }
-        let seat = Seat::load(net.host, spot.node);
-        let merit = merit(net, &seat.node);
+        let handle = NodeHandle::load(net.host, spot.node);
+        let merit = merit(net, &handle.node);
         let height = height(net, pass, spot.class, rng);
         // Excluded since it came to stand here, by a raised threshold: no candidate.
         if merit == 0 {
@@ -305,9 +309,9 @@ fn tries<H: Host>(
             1
         } else {
             if task.models.len > 0 {
-                more += (seat.node.models as u32).div_ceil(MODELS_PER_WORD).saturating_sub(1);
+                more += (handle.node.models as u32).div_ceil(MODELS_PER_WORD).saturating_sub(1);
             }
-            held_of(net, &seat, &task.models)
+            held_of(net, &handle, &task.models)
         };
         if pass.local_only && local == 0 {
             continue;
@@ -316,9 +320,9 @@ fn tries<H: Host>(
         if hopeless {
             continue;
         }
-        let boost = locality_boost(net, &seat, &task.models, local);
+        let boost = locality_boost(net, &handle, &task.models, local);
         if height < mul_wad(merit, boost) as u128 {
-            return Ok((seat, spot.peers));
+            return Ok((handle, spot.peers));
         }
     }
     Err(missed)
@@ -349,15 +353,15 @@ impl Taken {
 pub(crate) fn draw_several<H: Host>(
     net: &Network<'_, H>,
     field: Field,
-    beside: &[Seat],
+    beside: &[NodeHandle],
     models: &ModelSet,
     (chosen, most): (&mut Vec<NodeId>, usize),
-    (fits, began): (&mut dyn FnMut(&Seat) -> bool, u32),
+    (fits, began): (&mut dyn FnMut(&NodeHandle) -> bool, u32),
     rng: &mut Rng,
 ) {
     let pass = pass(net, &field, models.len as u32);
-    let class = |seat: &Seat| seat.node.class(net.rules.base);
-    let mut left = pass.field.total() + beside.iter().map(|seat| 1 << class(seat)).sum::<u64>();
+    let class = |handle: &NodeHandle| handle.node.class(net.rules.base);
+    let mut left = pass.field.total() + beside.iter().map(|handle| 1 << class(handle)).sum::<u64>();
     let mut taken = Taken::default();
     for _ in 0..SEVERAL_TRIES {
         if left == 0 || chosen.len() >= most || net.host.reads().wrapping_sub(began) > SEVERAL_READS {
@@ -366,20 +370,20 @@ pub(crate) fn draw_several<H: Host>(
         let u = taken.beside(rng.below(net.host, left));
         let spot = match u.checked_sub(pass.field.total()) {
             None => pass.field.pick(net.host, u).map(|spot| (spot.node, spot.class, spot.within)),
-            Some(mut u) => beside.iter().find_map(|seat| {
-                let (within, here) = (u, u < 1 << class(seat));
-                u = u.saturating_sub(1 << class(seat));
-                here.then(|| (seat.id, class(seat), within))
+            Some(mut u) => beside.iter().find_map(|handle| {
+                let (within, here) = (u, u < 1 << class(handle));
+                u = u.saturating_sub(1 << class(handle));
+                here.then(|| (handle.id, class(handle), within))
             }),
         };
         let Some((node, class, within)) = spot else { continue };
         let mut gone = chosen.contains(&node);
         if !gone {
-            let seat = Seat::load(net.host, node);
-            let (height, merit) = (height(net, &pass, class, rng), merit(net, &seat.node));
+            let handle = NodeHandle::load(net.host, node);
+            let (height, merit) = (height(net, &pass, class, rng), merit(net, &handle.node));
             // What it holds need not be read where that cannot make up for it.
             let accepted = |boost| height < mul_wad(merit, boost) as u128;
-            gone = fits(&seat) && accepted(pass.largest_boost) && accepted(net.locality(&seat, models).0);
+            gone = fits(&handle) && accepted(pass.largest_boost) && accepted(net.locality(&handle, models).0);
             if gone {
                 chosen.push(node);
             }
@@ -411,13 +415,13 @@ pub(crate) fn draw_lacking<H: Host>(
     while *reads > 0 && (chosen.len() as u32) < most {
         // Where it stands, and its record.
         *reads = reads.saturating_sub(2);
-        let Ok((seat, _)) = tries(net, &pass, &plain, rng) else { continue };
-        if chosen.contains(&seat.id) {
+        let Ok((handle, _)) = tries(net, &pass, &plain, rng) else { continue };
+        if chosen.contains(&handle.id) {
             continue;
         }
-        *reads = reads.saturating_sub((seat.node.models as u32).div_ceil(MODELS_PER_WORD));
-        if count_held(net.host, seat.slot, seat.node.models, &wanted) == 0 {
-            chosen.push(seat.id);
+        *reads = reads.saturating_sub((handle.node.models as u32).div_ceil(MODELS_PER_WORD));
+        if count_held(net.host, handle.slot, handle.node.models, &wanted) == 0 {
+            chosen.push(handle.id);
         }
     }
     chosen
@@ -447,7 +451,7 @@ pub(crate) fn available_holders<H: Host>(
         let (known, mut unknown): (Vec<u32>, Vec<u32>) = (0..nearby.count()).partition(|&i| nearby.knows(i, model));
         // Not where it would help nobody, and within `reads` like all else.
         if !unknown.is_empty() && (known.len() as u32) < enough.max(pool) && *reads > list.further_words() {
-            if let Some(roll) = registry::roll(net.host, &[list], net.roster.joined()) {
+            if let Some(roll) = registry::roll(net.host, &[list], net.node_store.joined()) {
                 *reads -= list.further_words();
                 unknown.retain(|&i| roll.contains(&nearby.node(i)));
             }
@@ -463,9 +467,9 @@ pub(crate) fn available_holders<H: Host>(
                 holds = count_held(net.host, node_slot(net.host, number), MODELS_PER_WORD as u8, &wanted) > 0;
             }
             if !holds {
-                let seat = Seat::load(net.host, number);
-                *reads = reads.saturating_sub(1 + words(seat.node.models));
-                holds = count_held(net.host, seat.slot, seat.node.models, &wanted) > 0;
+                let handle = NodeHandle::load(net.host, number);
+                *reads = reads.saturating_sub(1 + words(handle.node.models));
+                holds = count_held(net.host, handle.slot, handle.node.models, &wanted) > 0;
             }
             if holds {
                 nearby.note(i, model);
@@ -484,14 +488,14 @@ pub(crate) fn available_holders<H: Host>(
             }
             // Where it is entered, and its record.
             *reads = reads.saturating_sub(2);
-            let seat = Seat::load(net.host, number);
-            if counted.contains(&number) || !seat.node.idle() {
+            let handle = NodeHandle::load(net.host, number);
+            if counted.contains(&number) || !handle.node.idle() {
                 continue;
             }
-            *reads = reads.saturating_sub(words(seat.node.models));
-            if count_held(net.host, seat.slot, seat.node.models, &wanted) > 0 {
+            *reads = reads.saturating_sub(words(handle.node.models));
+            if count_held(net.host, handle.slot, handle.node.models, &wanted) > 0 {
                 counted.push(number);
-                if in_scope(&seat, task) && !eligible.contains(&number) {
+                if in_scope(&handle, task) && !eligible.contains(&number) {
                     eligible.push(number);
                 }
             }

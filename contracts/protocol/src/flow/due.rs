@@ -12,7 +12,7 @@ pub(crate) enum Due {
     /// A Pending task's.
     Task(Word, Order),
     /// The draw of a sampled task's validators.
-    Call(Word, Order),
+    ValidatorDraw(Word, Order),
 }
 
 impl Due {
@@ -34,16 +34,16 @@ impl<H: Host> Network<'_, H> {
 
     /// Whether validators wait to be drawn by a hash which is known already.
     pub(crate) fn call_due(&mut self) -> bool {
-        self.first_due(self.calls).is_some()
+        self.first_due(self.validator_draws).is_some()
     }
 
     /// The next draw whose hash is known: of the first Pending task and the first call the one whose block is earlier, the task's
     /// of equal ones.
     pub(crate) fn next_due(&mut self) -> Option<Due> {
         let task = self.first_due(self.ring).map(|(slot, order)| Due::Task(slot, order));
-        let call = self.first_due(self.calls).map(|(slot, order)| Due::Call(slot, order));
+        let call = self.first_due(self.validator_draws).map(|(slot, order)| Due::ValidatorDraw(slot, order));
         match (&task, &call) {
-            (Some(Due::Task(_, task)), Some(Due::Call(_, called))) if called.moment < task.moment => call,
+            (Some(Due::Task(_, task)), Some(Due::ValidatorDraw(_, called))) if called.moment < task.moment => call,
             (None, _) => call,
             _ => task,
         }

@@ -9,14 +9,14 @@ use crate::flow::start::take_queued;
 use crate::host::{offset, Host, Program};
 use crate::inner::placeFreedCall;
 use crate::store::layout::{entry, slot, LIMITS, WAITING};
-use crate::store::node::{Seat, Unplaced};
+use crate::store::node::{NodeHandle, Unplaced};
 use crate::store::queue::Best;
 use crate::store::sampler::{Among, Counts, Field};
 use crate::store::{queue, registry, sampler};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
 use muster_core::id::{GpuGroup, Grade, NodeId};
-use muster_core::record::{Duty, Limits, Node, Order, Reserved, Status, MEMBERS};
+use muster_core::record::{Assignment, Limits, Node, Order, Reserved, Status, MEMBERS};
 
 /// Nodes that a task for three takes beside one.
 const OTHERS: u32 = MEMBERS as u32 - 1;
@@ -40,8 +40,8 @@ pub(crate) fn place_freed<H: Host>(net: &mut Network<'_, H>, node: NodeId, next:
 /// to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it
 /// `may_wait`. Gives whether there was anything, else nothing has changed.
 pub(crate) fn find_work<H: Host>(net: &mut Network<'_, H>, node: NodeId, may_wait: bool) -> bool {
-    let seat = Seat::load(net.host, node);
-    let own = seat.node.group;
+    let handle = NodeHandle::load(net.host, node);
+    let own = handle.node.group;
     let alike = registry::listed(net.host, own);
     let single = queue::best_single(net.host, own);
     let room = !net.ring.is_full();
@@ -55,32 +55,32 @@ pub(crate) fn find_work<H: Host>(net: &mut Network<'_, H>, node: NodeId, may_wai
         let scope = if together { own } else { best.queue.group() };
         let list = entry(net.host, WAITING, (scope.0 as u64) << 32 | best.queue.0 as u64);
         let listed: Reserved = net.host.get(list);
-        let there = |seat: &Seat| {
-            let waits = seat.node.parked == Node::WAITS && seat.duty(net.host).queue == best.queue;
+        let there = |handle: &NodeHandle| {
+            let waits = handle.node.parked == Node::WAITS && handle.assignment(net.host).queue == best.queue;
             // One that has left since can have come back with another GPU.
-            waits && (!together || seat.node.group == own)
+            waits && (!together || handle.node.group == own)
         };
-        let seats = listed.all().into_iter().filter(|other| other.0 > 0).map(|other| Seat::load(net.host, other));
-        let waiting: Vec<Seat> = seats.filter(there).collect();
+        let handles = listed.all().into_iter().filter(|other| other.0 > 0).map(|other| NodeHandle::load(net.host, other));
+        let waiting: Vec<NodeHandle> = handles.filter(there).collect();
         let idle =
             |net: &Network<'_, H>, scope: GpuGroup, most| Field::new(net.host, Among::Idle, scope.into()).count(net.host, most);
         let short = others.saturating_sub(waiting.len() as u32);
         let hold = net.host.get::<Limits>(slot(LIMITS)).hold_time as u64;
-        let duty = seat.duty(net.host);
+        let assignment = handle.assignment(net.host);
         // Whoever keeps a task there that nobody can run takes no more than a tenth of their time from those who are reserved for it
         // with nodes that are gone at the draw, or who wait for it.
         let since = |moment: u32, lasted: u64| moment == 0 || net.now >= moment as u64 + (PATIENCE - 1) * lasted;
-        let ready = since(duty.vain, RESERVED_FOR);
-        let rested = ready && since(duty.until, hold);
+        let ready = since(assignment.vain, RESERVED_FOR);
+        let rested = ready && since(assignment.until, hold);
         if short == 0 || ready && idle(net, scope, short) >= short {
-            call_up(net, &best, waiting, seat);
+            call_up(net, &best, waiting, handle);
             return true;
         }
         if may_wait && hold > 0 && rested {
-            let nodes: Vec<NodeId> = waiting.iter().map(|seat| seat.id).chain([seat.id]).collect();
+            let nodes: Vec<NodeId> = waiting.iter().map(|handle| handle.id).chain([handle.id]).collect();
             net.host.put(list, &Reserved::of(&nodes));
             let until = net.now + hold;
-            wait_for_others(net, &best, seat, duty, until);
+            wait_for_others(net, &best, handle, assignment, until);
             return true;
         }
         let mates = Counts::load(net.host, Among::Idle, own).members() >= OTHERS;
@@ -92,7 +92,7 @@ pub(crate) fn find_work<H: Host>(net: &mut Network<'_, H>, node: NodeId, may_wai
         };
         let rated = rated.filter(|rated| *rated != best && there(rated));
         if let Some(best) = queue::better(several, rated).filter(worth).filter(|_| ready) {
-            call_up(net, &best, Vec::new(), seat);
+            call_up(net, &best, Vec::new(), handle);
             return true;
         }
     }
@@ -114,30 +114,30 @@ fn first_of<H: Host>(net: &Network<'_, H>, best: &Best) -> Order {
 }
 
 /// Moves a queue's head to the ring of Pending tasks, these nodes reserved for it.
-fn call_up<H: Host>(net: &mut Network<'_, H>, best: &Best, mut mates: Vec<Seat>, seat: Seat) {
+fn call_up<H: Host>(net: &mut Network<'_, H>, best: &Best, mut mates: Vec<NodeHandle>, handle: NodeHandle) {
     let ticket = best.ticket(net.host);
     let task = dequeue(net, ticket);
     redraw(net, &task);
-    mates.push(seat);
-    for seat in &mut mates {
-        if seat.node.parked == Node::WAITS {
-            net.suspended.take(net.host, seat.node.pos);
+    mates.push(handle);
+    for handle in &mut mates {
+        if handle.node.parked == Node::WAITS {
+            net.suspended.take(net.host, handle.node.pos);
         }
-        seat.node.parked = Node::RESERVED;
-        seat.node.status = Status::Busy as u8;
-        seat.put(net.host);
-        let duty = seat.duty(net.host);
-        seat.set_duty(net.host, &Duty { task: task.order.id, ..duty });
-        emit::<NodeWaits>(net.host, (seat.id, task.order.id), (0u64,));
+        handle.node.parked = Node::RESERVED;
+        handle.node.status = Status::Busy as u8;
+        handle.put(net.host);
+        let assignment = handle.assignment(net.host);
+        handle.set_assignment(net.host, &Assignment { task: task.order.id, ..assignment });
+        emit::<NodeWaits>(net.host, (handle.id, task.order.id), (0u64,));
     }
-    let nodes: Vec<NodeId> = mates.iter().map(|seat| seat.id).collect();
+    let nodes: Vec<NodeId> = mates.iter().map(|handle| handle.id).collect();
     net.ring.reserve(net.host, &Reserved::of(&nodes));
 }
 
 /// Lets a node wait with a queue's head until `until`.
-fn wait_for_others<H: Host>(net: &mut Network<'_, H>, best: &Best, seat: Seat, duty: Duty, until: u64) {
+fn wait_for_others<H: Host>(net: &mut Network<'_, H>, best: &Best, handle: NodeHandle, assignment: Assignment, until: u64) {
     let id = first_of(net, best).id;
-    seat.set_duty(net.host, &Duty { queue: best.queue, until: until as u32, ..duty });
-    set_apart(net, Unplaced::of(seat), until, Node::WAITS);
-    emit::<NodeWaits>(net.host, (seat.id, id), (until,));
+    handle.set_assignment(net.host, &Assignment { queue: best.queue, until: until as u32, ..assignment });
+    set_apart(net, Unplaced::of(handle), until, Node::WAITS);
+    emit::<NodeWaits>(net.host, (handle.id, id), (until,));
 }

@@ -6,7 +6,7 @@ use crate::flow::serve::{own_settled_seat, settled};
 use crate::flow::standing::neighbours;
 use crate::host::Host;
 use crate::store::layout::{entry, MODEL_NAMED};
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::store::registry;
 use crate::store::registry::{Held, Holders};
 use crate::Result;
@@ -24,49 +24,49 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.reportDownloaded`.
     pub fn report_downloaded(&mut self, models: Vec<ModelId>) -> Result<()> {
         check_models(&models, CALL_MODELS)?;
-        let (mut seat, mut held) = own_models(self)?;
+        let (mut handle, mut held) = own_models(self)?;
         for model in models {
             ensure!(!held.holds(model), ModelHeld(model));
-            held.add(self.host, seat.id, model)?;
-            emit::<ModelAdded>(self.host, (seat.id, model), ());
+            held.add(self.host, handle.id, model)?;
+            emit::<ModelAdded>(self.host, (handle.id, model), ());
         }
-        seat.node.models = held.store(self.host);
-        seat.put(self.host);
+        handle.node.models = held.store(self.host);
+        handle.put(self.host);
         Ok(())
     }
 
     /// See `IMuster.reportRemoved`.
     pub fn report_removed(&mut self, models: Vec<ModelId>) -> Result<()> {
         check_models(&models, NODE_MODELS as usize)?;
-        let (mut seat, mut held) = own_models(self)?;
+        let (mut handle, mut held) = own_models(self)?;
         for model in models {
             ensure!(held.holds(model), ModelNotHeld(model));
             let i = held.find(model).unwrap_or(0);
             held.entries[i].1 = true;
-            emit::<ModelRemoved>(self.host, (seat.id, model), ());
+            emit::<ModelRemoved>(self.host, (handle.id, model), ());
         }
         held.store(self.host);
-        if seat.node.idle() {
-            let mut there = neighbours(self, &seat);
+        if handle.node.idle() {
+            let mut there = neighbours(self, &handle);
             if !held.holds(there.model()) {
-                there.forget(seat.node.pos & 7);
+                there.forget(handle.node.pos & 7);
                 there.store(self.host);
             }
-        } else if seat.node.parked == 0 && seat.node.pos > 0 {
+        } else if handle.node.parked == 0 && handle.node.pos > 0 {
             // What it held for the task that it runs it may not hold any more.
-            seat.node.pos = 0;
-            seat.put(self.host);
+            handle.node.pos = 0;
+            handle.put(self.host);
         }
         Ok(())
     }
 }
 
-fn own_models<H: Host>(net: &mut Network<'_, H>) -> Result<(Seat, Held)> {
-    let seat = own_settled_seat(net)?;
-    let status = seat.node.status;
-    ensure!(Status::new(status) != Status::Quit, WrongStatus(seat.id, status));
-    let held = Held::load(net.host, seat.slot, seat.node.models);
-    Ok((seat, held))
+fn own_models<H: Host>(net: &mut Network<'_, H>) -> Result<(NodeHandle, Held)> {
+    let handle = own_settled_seat(net)?;
+    let status = handle.node.status;
+    ensure!(Status::new(status) != Status::Quit, WrongStatus(handle.id, status));
+    let held = Held::load(net.host, handle.slot, handle.node.models);
+    Ok((handle, held))
 }
 
 impl<H: Host> Network<'_, H> {
@@ -76,24 +76,24 @@ impl<H: Host> Network<'_, H> {
         check_model(model)?;
         let mut holders = Holders::load(self.host, model);
         ensure!(position < holders.len(), HolderNotStale(model, position));
-        let mut seat = Seat::load(self.host, holders.get(self.host, position));
-        let mut held = Held::load(self.host, seat.slot, seat.node.models);
-        let gone = seat.node.status == Status::Quit as u8;
+        let mut handle = NodeHandle::load(self.host, holders.get(self.host, position));
+        let mut held = Held::load(self.host, handle.slot, handle.node.models);
+        let gone = handle.node.status == Status::Quit as u8;
         ensure!(gone || !held.holds(model), HolderNotStale(model, position));
         holders.swap_remove(self.host, position);
         if let Some(i) = held.find(model) {
             held.entries.swap_remove(i);
         }
-        seat.node.models = held.store(self.host);
-        seat.put(self.host);
-        emit::<HolderPurged>(self.host, (seat.id, model), ());
+        handle.node.models = held.store(self.host);
+        handle.put(self.host);
+        emit::<HolderPurged>(self.host, (handle.id, model), ());
         Ok(())
     }
 }
 
 /// Models a node holds now.
-pub(crate) fn held_models<H: Host>(net: &Network<'_, H>, seat: &Seat) -> Vec<ModelId> {
-    let held = Held::load(net.host, seat.slot, seat.node.models);
+pub(crate) fn held_models<H: Host>(net: &Network<'_, H>, handle: &NodeHandle) -> Vec<ModelId> {
+    let held = Held::load(net.host, handle.slot, handle.node.models);
     held.entries.iter().filter(|e| !e.1).map(|e| e.0).collect()
 }
 

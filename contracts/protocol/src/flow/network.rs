@@ -4,8 +4,8 @@ use crate::codec::Out;
 use crate::host::{Host, Program};
 use crate::store::accounts;
 use crate::store::layout::{slot, HEAD, LIMITS, RULES, TERMS};
-use crate::store::node::Seat;
-use crate::store::nodes::Roster;
+use crate::store::node::NodeHandle;
+use crate::store::nodes::NodeStore;
 use crate::store::ring::Ring;
 use crate::store::suspended::Suspended;
 use crate::Result;
@@ -74,8 +74,8 @@ pub struct Network<'h, H: Host> {
     pub(crate) queued: u32,
     pub(crate) ring: Ring,
     /// Sampled tasks whose validators wait to be drawn.
-    pub(crate) calls: Ring,
-    pub(crate) roster: Roster,
+    pub(crate) validator_draws: Ring,
+    pub(crate) node_store: NodeStore,
     pub(crate) suspended: Suspended,
     block: Option<u64>,
     stored: (Head, Rules),
@@ -105,8 +105,8 @@ impl<'h, H: Host> Network<'h, H> {
             tasks: head.tasks,
             queued: head.queued,
             ring: Ring::of_tasks(&head),
-            calls: Ring::of_calls(&head),
-            roster: Roster::of(&head, &rules),
+            validator_draws: Ring::of_validator_draws(&head),
+            node_store: NodeStore::of(&head, &rules),
             suspended: Suspended::of(&head),
             block: None,
             stored: (head, rules),
@@ -122,8 +122,8 @@ impl<'h, H: Host> Network<'h, H> {
     pub(crate) fn words(&self) -> (Head, Rules) {
         let (mut head, mut rules) = (Head { tasks: self.tasks, queued: self.queued, ..Head::default() }, self.rules);
         self.ring.write_tasks(&mut head);
-        self.calls.write_calls(&mut head);
-        self.roster.write(&mut head, &mut rules);
+        self.validator_draws.write_validator_draws(&mut head);
+        self.node_store.write(&mut head, &mut rules);
         self.suspended.write(&mut head);
         (head, rules)
     }
@@ -160,8 +160,8 @@ impl<'h, H: Host> Network<'h, H> {
         let answer = self.host.ask(program, &call.0);
         let (head, rules): (Head, Rules) = (self.host.get(slot(HEAD)), self.host.get(slot(RULES)));
         (self.tasks, self.queued, self.rules) = (head.tasks, head.queued, rules);
-        (self.ring, self.calls) = (Ring::of_tasks(&head), Ring::of_calls(&head));
-        (self.roster, self.suspended) = (Roster::of(&head, &rules), Suspended::of(&head));
+        (self.ring, self.validator_draws) = (Ring::of_tasks(&head), Ring::of_validator_draws(&head));
+        (self.node_store, self.suspended) = (NodeStore::of(&head, &rules), Suspended::of(&head));
         self.stored = (head, rules);
         answer
     }
@@ -181,8 +181,8 @@ impl<'h, H: Host> Network<'h, H> {
     }
 
     /// All joined nodes together.
-    pub fn roster(&self) -> &Roster {
-        &self.roster
+    pub fn node_store(&self) -> &NodeStore {
+        &self.node_store
     }
 
     /// The ring of Pending tasks.
@@ -191,8 +191,8 @@ impl<'h, H: Host> Network<'h, H> {
     }
 
     /// The ring of sampled tasks whose validators wait to be drawn.
-    pub fn calls(&self) -> &Ring {
-        &self.calls
+    pub fn validator_draws(&self) -> &Ring {
+        &self.validator_draws
     }
 
     /// Tasks queued now.
@@ -255,15 +255,15 @@ impl<'h, H: Host> Network<'h, H> {
     }
 
     /// A stake in wei.
-    pub fn wei(&self, granules: u64) -> u128 {
-        accounts::wei(self.host, granules)
+    pub fn wei(&self, stake_units: u64) -> u128 {
+        accounts::wei(self.host, stake_units)
     }
 
     /// The node that the caller works for, as its operator or (then the second is true) as its worker.
-    pub fn own_seat(&self) -> Result<(Seat, bool)> {
+    pub fn own_seat(&self) -> Result<(NodeHandle, bool)> {
         let caller = self.host.sender();
         let (node, works) = accounts::node_of(self.host, caller);
         ensure!(node.0 > 0, NotAnOperator(caller));
-        Ok((Seat::load(self.host, node), works))
+        Ok((NodeHandle::load(self.host, node), works))
     }
 }

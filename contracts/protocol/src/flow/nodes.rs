@@ -9,7 +9,7 @@ use crate::flow::serve::{own_settled_seat, owned_settled_seat, settled};
 use crate::flow::standing::{leave_network, leave_sampler, neighbours, restake, rests, withdraw_from_work, Next};
 use crate::host::Host;
 use crate::store::layout::{slot, LIMITS};
-use crate::store::node::{Seat, Unplaced};
+use crate::store::node::{NodeHandle, Unplaced};
 use crate::store::registry::Held;
 use crate::store::sampler::VRAM_MAX;
 use crate::store::{accounts, pool, registry};
@@ -20,15 +20,15 @@ use muster_core::record::{Limits, Node, Operator, Status, CALL_MODELS, MODELS_PE
 use muster_core::wad::WAD;
 use muster_core::{qos, weight};
 
-/// Value sent as stake, in granules, after `fee` (in granules) is taken from it.
+/// Value sent as stake, in stake units, after `fee` (in stake units) is taken from it.
 fn stake_sent<H: Host>(net: &Network<'_, H>, fee: u64) -> Result<u64> {
-    let (sent, granule) = (net.host.value(), accounts::granule(net.host));
-    let wei = |granules: u64| granules as u128 * granule as u128;
+    let (sent, stake_unit) = (net.host.value(), accounts::stake_unit(net.host));
+    let wei = |stake_units: u64| stake_units as u128 * stake_unit as u128;
     let most = wei(weight::stake_limit(net.rules.base) + fee);
     let amount = sent.to_u128().filter(|&amount| amount <= most).ok_or_else(|| refusal!(StakeTooHigh(sent, most)))?;
-    let granules = (amount / granule as u128) as u64;
-    ensure!(wei(granules) == amount, StakeNotWhole(sent, granule));
-    Ok(granules.saturating_sub(fee))
+    let stake_units = (amount / stake_unit as u128) as u64;
+    ensure!(wei(stake_units) == amount, StakeNotWhole(sent, stake_unit));
+    Ok(stake_units.saturating_sub(fee))
 }
 
 impl<H: Host> Network<'_, H> {
@@ -49,17 +49,17 @@ impl<H: Host> Network<'_, H> {
         ensure!(stake >= terms.min_stake, StakeTooLow(self.host.value(), self.wei(terms.min_stake + fee)));
         accounts::check_returnable(self.host, &account, stake)?;
         check_models(&models, CALL_MODELS)?;
-        self.roster.check_room()?;
+        self.node_store.check_room()?;
         let id = match account.node {
             NodeId(0) => {
-                let id = self.roster.issue(self.host)?;
+                let id = self.node_store.issue(self.host)?;
                 accounts::name_node(self.host, caller, account, id);
                 id
             }
             id => id,
         };
-        let mut seat = Seat::load(self.host, id);
-        ensure!(Status::new(seat.node.status) == Status::Quit, WrongStatus(id, seat.node.status));
+        let mut handle = NodeHandle::load(self.host, id);
+        ensure!(Status::new(handle.node.status) == Status::Quit, WrongStatus(id, handle.node.status));
 
         let group = match known {
             Some(group) => group,
@@ -71,34 +71,42 @@ impl<H: Host> Network<'_, H> {
                 group
             }
         };
-        let mut held = Held::load(self.host, seat.slot, seat.node.models);
+        let mut held = Held::load(self.host, handle.slot, handle.node.models);
         for e in &mut held.entries {
             e.1 = !models.contains(&e.0);
         }
         for &model in &models {
-            held.add(self.host, seat.id, model)?;
+            held.add(self.host, handle.id, model)?;
         }
-        seat.node.models = held.store(self.host);
+        handle.node.models = held.store(self.host);
         // Else who creates its first task would pay for its words. Who lists more models than stand in one word pays enough already.
         if account.node.0 == 0 && models.len() <= MODELS_PER_WORD as usize {
-            seat.open(self.host);
+            handle.open(self.host);
         }
-        seat.node =
-            Node { status: Status::Available as u8, stake, h: WAD, h_at: self.now as u32, pos: 0, group, parked: 0, ..seat.node };
+        handle.node = Node {
+            status: Status::Available as u8,
+            stake,
+            h: WAD,
+            h_at: self.now as u32,
+            pos: 0,
+            group,
+            parked: 0,
+            ..handle.node
+        };
         if account.node.0 > 0 {
-            seat.unload(self.host);
+            handle.unload(self.host);
         }
         let operator = Operator { account: caller, joined_at: self.now, place: 0 };
-        self.roster.enter(self.host, &seat, operator, self.rules.base);
+        self.node_store.enter(self.host, &handle, operator, self.rules.base);
         let staked = self.wei(stake);
         emit::<NodeJoined>(self.host, (id, caller, group), (staked, &models[..]));
-        release(self, Unplaced::of(seat), Next::WorkOrWait);
-        let seat = Seat::load(self.host, id);
-        if seat.node.idle() {
-            let mut there = neighbours(self, &seat);
+        release(self, Unplaced::of(handle), Next::WorkOrWait);
+        let handle = NodeHandle::load(self.host, id);
+        if handle.node.idle() {
+            let mut there = neighbours(self, &handle);
             let known = Some(there.model()).filter(|&model| model.0 > 0).or(models.first().copied());
             if let Some(model) = known.filter(|&model| held.holds(model)) {
-                there.note(seat.node.pos & 7, model);
+                there.note(handle.node.pos & 7, model);
                 there.store(self.host);
             }
         }
@@ -107,79 +115,79 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.raiseStake`.
     pub fn raise_stake(&mut self) -> Result<()> {
-        let mut seat = owned_settled_seat(self)?;
-        let status = seat.node.status;
-        ensure!(matches!(status, 1 | 2 | 3 | 5), WrongStatus(seat.id, status));
+        let mut handle = owned_settled_seat(self)?;
+        let status = handle.node.status;
+        ensure!(matches!(status, 1 | 2 | 3 | 5), WrongStatus(handle.id, status));
         let added = stake_sent(self, 0)?;
-        ensure!(added > 0, StakeTooLow(self.host.value(), accounts::granule(self.host)));
+        ensure!(added > 0, StakeTooLow(self.host.value(), accounts::stake_unit(self.host)));
         let most = weight::stake_limit(self.rules.base);
-        let stake = seat.node.stake + added;
+        let stake = handle.node.stake + added;
         ensure!(stake <= most, StakeTooHigh(self.wei(stake), self.wei(most)));
         accounts::check_returnable(self.host, &accounts::account(self.host, self.host.sender()), stake)?;
-        restake(self, &mut seat, stake);
-        seat.put(self.host);
+        restake(self, &mut handle, stake);
+        handle.put(self.host);
         let (added, stake) = (self.wei(added), self.wei(stake));
-        emit::<StakeRaised>(self.host, (seat.id,), (added, stake));
+        emit::<StakeRaised>(self.host, (handle.id,), (added, stake));
         Ok(())
     }
 
     /// See `IMuster.pause`.
     pub fn pause(&mut self) -> Result<()> {
-        let mut seat = own_settled_seat(self)?;
-        match Status::new(seat.node.status) {
+        let mut handle = own_settled_seat(self)?;
+        match Status::new(handle.node.status) {
             // To pause and resume does not shorten its rest.
-            Status::Available if rests(self, &seat) => {
-                seat.node.status = Status::PendingPause as u8;
-                emit::<NodePausing>(self.host, (seat.id,), ());
+            Status::Available if rests(self, &handle) => {
+                handle.node.status = Status::PendingPause as u8;
+                emit::<NodePausing>(self.host, (handle.id,), ());
             }
             Status::Available => {
-                withdraw_from_work(self, &mut seat);
-                seat.node.status = Status::Paused as u8;
-                emit::<NodePaused>(self.host, (seat.id,), ());
+                withdraw_from_work(self, &mut handle);
+                handle.node.status = Status::Paused as u8;
+                emit::<NodePaused>(self.host, (handle.id,), ());
             }
             Status::Busy => {
-                seat.node.status = Status::PendingPause as u8;
-                emit::<NodePausing>(self.host, (seat.id,), ());
+                handle.node.status = Status::PendingPause as u8;
+                emit::<NodePausing>(self.host, (handle.id,), ());
             }
-            _ => return Err(refusal!(WrongStatus(seat.id, seat.node.status))),
+            _ => return Err(refusal!(WrongStatus(handle.id, handle.node.status))),
         }
-        seat.put(self.host);
+        handle.put(self.host);
         Ok(())
     }
 
     /// See `IMuster.resume`.
     pub fn resume(&mut self) -> Result<()> {
-        let mut seat = own_settled_seat(self)?;
-        ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus(seat.id, seat.node.status));
-        (seat.node.status, seat.node.pos) = (Status::Available as u8, 0);
-        self.roster.take_back(self.host, &mut seat, self.rules.base);
-        emit::<NodeResumed>(self.host, (seat.id,), ());
-        release(self, Unplaced::of(seat), Next::WorkOrWait);
+        let mut handle = own_settled_seat(self)?;
+        ensure!(Status::new(handle.node.status) == Status::Paused, WrongStatus(handle.id, handle.node.status));
+        (handle.node.status, handle.node.pos) = (Status::Available as u8, 0);
+        self.node_store.take_back(self.host, &mut handle, self.rules.base);
+        emit::<NodeResumed>(self.host, (handle.id,), ());
+        release(self, Unplaced::of(handle), Next::WorkOrWait);
         Ok(())
     }
 
     /// See `IMuster.quit`.
     pub fn quit(&mut self) -> Result<()> {
-        let mut seat = owned_settled_seat(self)?;
-        match Status::new(seat.node.status) {
+        let mut handle = owned_settled_seat(self)?;
+        match Status::new(handle.node.status) {
             Status::Available => {
-                withdraw_from_work(self, &mut seat);
-                leave_network(self, Unplaced::of(seat), false);
+                withdraw_from_work(self, &mut handle);
+                leave_network(self, Unplaced::of(handle), false);
             }
-            Status::Paused => leave_network(self, Unplaced::of(seat), false),
+            Status::Paused => leave_network(self, Unplaced::of(handle), false),
             Status::Busy => {
-                seat.node.status = Status::PendingQuit as u8;
-                seat.put(self.host);
-                emit::<NodeQuitting>(self.host, (seat.id,), ());
+                handle.node.status = Status::PendingQuit as u8;
+                handle.put(self.host);
+                emit::<NodeQuitting>(self.host, (handle.id,), ());
             }
-            _ => return Err(refusal!(WrongStatus(seat.id, seat.node.status))),
+            _ => return Err(refusal!(WrongStatus(handle.id, handle.node.status))),
         }
         Ok(())
     }
 
     /// See `IMuster.poke`.
     pub fn poke(&mut self, id: NodeId) -> Result<()> {
-        self.roster.check(id)?;
+        self.node_store.check(id)?;
         if self.readmitted == id {
             // What every call serves first was just this; to refuse now would undo it.
             return Ok(());
@@ -189,25 +197,26 @@ impl<H: Host> Network<'_, H> {
             // What was due has cost enough; to refuse would undo it, too.
             return Ok(());
         }
-        let seat = Seat::load(self.host, id);
-        let status = seat.node.status;
+        let handle = NodeHandle::load(self.host, id);
+        let status = handle.node.status;
         ensure!(Status::new(status) == Status::Available, WrongStatus(id, status));
-        let eligible = qos::eligible(reliability(self, &seat.node), self.rules.exclusion_ppm);
-        if seat.node.parked != 0 {
-            let duty = seat.duty(self.host);
+        let eligible = qos::eligible(reliability(self, &handle.node), self.rules.exclusion_ppm);
+        if handle.node.parked != 0 {
+            let assignment = handle.assignment(self.host);
             // Nobody is made to go on waiting for what is there no more.
-            let waits =
-                seat.node.parked == Node::WAITS && self.now < duty.until as u64 && pool::load(self.host, duty.queue).live > 0;
-            ensure!(eligible && !waits && !rests(self, &seat), NothingToPoke(id));
-            return_to_work(self, seat);
+            let waits = handle.node.parked == Node::WAITS
+                && self.now < assignment.until as u64
+                && pool::load(self.host, assignment.queue).live > 0;
+            ensure!(eligible && !waits && !rests(self, &handle), NothingToPoke(id));
+            return_to_work(self, handle);
         } else if !eligible {
             // The threshold was raised under it.
-            leave_sampler(self, &seat);
+            leave_sampler(self, &handle);
             let now = self.now;
-            release(self, Unplaced::of(seat), Next::Rest(now));
+            release(self, Unplaced::of(handle), Next::Rest(now));
         } else {
-            leave_sampler(self, &seat);
-            ensure!(find_queued(self, &Unplaced::of(seat), Next::Work), NothingToPoke(id));
+            leave_sampler(self, &handle);
+            ensure!(find_queued(self, &Unplaced::of(handle), Next::Work), NothingToPoke(id));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::policy::rated::profile_words;
 use crate::store::layout::profile as words;
 use crate::store::layout::profile_slot;
 use crate::{IMuster, Result};
-use muster_core::record::{Climb, Profile};
+use muster_core::record::{Profile, TargetSearch};
 use muster_core::word::Address;
 
 impl<H: Host> Network<'_, H> {
@@ -29,14 +29,14 @@ impl<H: Host> Network<'_, H> {
         let application = self.host.sender();
         let at = profile_slot(self.host, application);
         self.host.put(offset(at, words::PROFILE), &profile);
-        self.host.put(offset(at, words::CLIMB), &Climb::START);
+        self.host.put(offset(at, words::TARGET_SEARCH), &TargetSearch::START);
         emit::<ProfileSet>(self.host, (application,), (given,));
         Ok(())
     }
 
     /// See `IMuster.profile`.
     pub fn profile(&self, application: Address) -> (IMuster::Profile, u32, u32, u32) {
-        let (p, climb) = profile_words(self, application);
+        let (p, search) = profile_words(self, application);
         let profile = IMuster::Profile {
             algorithm: p.algorithm,
             least: p.least,
@@ -47,6 +47,6 @@ impl<H: Host> Network<'_, H> {
             alpha: p.alpha,
             period: p.period,
         };
-        (profile, climb.groups, climb.successes, climb.members)
+        (profile, search.groups, search.successes, search.members)
     }
 }

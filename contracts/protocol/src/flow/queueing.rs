@@ -27,7 +27,7 @@ pub(crate) const SLASHED: u8 = 4;
 impl<H: Host> Network<'_, H> {
     /// Most tasks that can be queued now: floor(alpha x joined nodes), at most [`QUEUE_MAX`].
     pub fn queue_capacity(&self) -> u64 {
-        (self.rules.alpha_milli as u64 * self.roster.joined() as u64 / 1_000).min(QUEUE_MAX)
+        (self.rules.alpha_milli as u64 * self.node_store.joined() as u64 / 1_000).min(QUEUE_MAX)
     }
 }
 

@@ -7,10 +7,10 @@ use crate::flow::reliability::reliability;
 use crate::flow::standing::{depart, park, Next};
 use crate::flow::start::take_queued;
 use crate::host::{Host, Program};
-use crate::inner::beginDutyCall;
+use crate::inner::beginAssignmentCall;
 use crate::policy::group::start_member;
 use crate::store::groups::Group;
-use crate::store::node::{Seat, Unplaced};
+use crate::store::node::{NodeHandle, Unplaced};
 use crate::store::sampler::Among;
 use crate::store::{queue, sampler};
 use alloy_sol_types::SolCall;
@@ -22,60 +22,60 @@ use muster_core::record::{Limits, Membership, Node, Stage, Status};
 /// busy, else a queued task, else the sampler, or exclusion. Writes its record, of which `pos` says what is known of a task that has ended
 /// just now ([`Node::pos`]).
 #[inline(never)]
-pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut seat: Unplaced, next: Next) {
+pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut handle: Unplaced, next: Next) {
     let now = net.now;
-    if seat.node.called() {
+    if handle.node.called() {
         // Who begins in a validation group can be called to another: not while one is being drawn.
         if net.call_due() {
-            return park(net, seat, now);
+            return park(net, handle, now);
         }
         // Before all else: neither the queue nor a well-timed exit decides who validates.
-        seat.put(net.host);
-        return begin_duty(net, seat.id);
+        handle.put(net.host);
+        return begin_assignment(net, handle.id);
     }
-    match Status::new(seat.node.status) {
+    match Status::new(handle.node.status) {
         // A node that leaves can change the largest stake, and with it what all others weigh.
-        Status::PendingKickout | Status::PendingQuit if net.draws_due() => return park(net, seat, now),
-        Status::PendingKickout => return depart(net, seat, true),
-        Status::PendingQuit => return depart(net, seat, false),
+        Status::PendingKickout | Status::PendingQuit if net.draws_due() => return park(net, handle, now),
+        Status::PendingKickout => return depart(net, handle, true),
+        Status::PendingQuit => return depart(net, handle, false),
         Status::PendingPause => {
-            seat.node.status = Status::Paused as u8;
-            seat.put(net.host);
-            emit::<NodePaused>(net.host, (seat.id,), ());
+            handle.node.status = Status::Paused as u8;
+            handle.put(net.host);
+            emit::<NodePaused>(net.host, (handle.id,), ());
             return;
         }
         _ => {}
     }
-    seat.node.status = Status::Available as u8;
-    let h = reliability(net, &seat.node);
+    handle.node.status = Status::Available as u8;
+    let h = reliability(net, &handle.node);
     if !qos::eligible(h, net.rules.exclusion_ppm) {
         let due = net.now + qos::exclusion_seconds(h, net.rules.exclusion_ppm, net.rules.tau);
-        return park(net, seat, due);
+        return park(net, handle, due);
     }
     match next {
-        Next::Rest(until) if until > net.now => return park(net, seat, until),
-        _ if net.draws_due() || net.queued > 0 && net.is_spent() => return park(net, seat, now),
+        Next::Rest(until) if until > net.now => return park(net, handle, until),
+        _ if net.draws_due() || net.queued > 0 && net.is_spent() => return park(net, handle, now),
         _ => {}
     }
-    if !find_queued(net, &seat, next) {
+    if !find_queued(net, &handle, next) {
         // What it held for the task that has ended is known without a look; the next draw saves it, too.
-        let holds = if seat.node.pos == 1 { seat.order(net.host).model } else { ModelId(0) };
-        let (group, class) = (seat.node.group, seat.node.class(net.rules.base));
-        seat.node.pos = sampler::insert_holder(net.host, Among::Idle, group, class, (seat.id, holds));
-        seat.put(net.host);
+        let holds = if handle.node.pos == 1 { handle.order(net.host).model } else { ModelId(0) };
+        let (group, class) = (handle.node.group, handle.node.class(net.rules.base));
+        handle.node.pos = sampler::insert_holder(net.host, Among::Idle, group, class, (handle.id, holds));
+        handle.put(net.host);
     }
 }
 
 /// Gives an unplaced node to a queued task, if there is one for it; else nothing has changed.
-pub(crate) fn find_queued<H: Host>(net: &mut Network<'_, H>, seat: &Unplaced, next: Next) -> bool {
+pub(crate) fn find_queued<H: Host>(net: &mut Network<'_, H>, handle: &Unplaced, next: Next) -> bool {
     if matches!(next, Next::Rest(_)) || net.queued == 0 {
         return false;
     }
-    seat.put(net.host);
+    handle.put(net.host);
     if queue::graded(net.host) {
-        place_freed(net, seat.id, next)
+        place_freed(net, handle.id, next)
     } else {
-        take_queued(net, seat.id)
+        take_queued(net, handle.id)
     }
 }
 
@@ -85,40 +85,40 @@ pub(crate) fn readmit<H: Host>(net: &mut Network<'_, H>, most: u32) {
         if !net.suspended.ready(net.now) || net.draws_due() {
             return;
         }
-        let seat = Seat::load(net.host, net.suspended.first(net.host));
-        return_to_work(net, seat);
+        let handle = NodeHandle::load(net.host, net.suspended.first(net.host));
+        return_to_work(net, handle);
     }
 }
 
-pub(crate) fn return_to_work<H: Host>(net: &mut Network<'_, H>, mut seat: Seat) {
-    net.suspended.take(net.host, seat.node.pos);
+pub(crate) fn return_to_work<H: Host>(net: &mut Network<'_, H>, mut handle: NodeHandle) {
+    net.suspended.take(net.host, handle.node.pos);
     // Who waited in vain takes what there is.
-    let next = if seat.node.parked == Node::WAITS { Next::Work } else { Next::WorkOrWait };
-    (seat.node.parked, seat.node.pos) = (0, 0);
-    net.readmitted = seat.id;
-    emit::<NodeReadmitted>(net.host, (seat.id,), ());
-    release(net, Unplaced::of(seat), next);
+    let next = if handle.node.parked == Node::WAITS { Next::Work } else { Next::WorkOrWait };
+    (handle.node.parked, handle.node.pos) = (0, 0);
+    net.readmitted = handle.id;
+    emit::<NodeReadmitted>(net.host, (handle.id,), ());
+    release(net, Unplaced::of(handle), next);
 }
 
 /// Lets an unplaced node, whose record is written, begin in the validation group that it was called to.
-fn begin_duty<H: Host>(net: &mut Network<'_, H>, node: NodeId) {
-    if net.host.is(Program::Calls) {
+fn begin_assignment<H: Host>(net: &mut Network<'_, H>, node: NodeId) {
+    if net.host.is(Program::Draws) {
         begin_membership(net, node);
     } else {
-        net.must_call(Program::Calls, beginDutyCall::SELECTOR, [node.0 as u64, 0, 0]);
+        net.must_call(Program::Draws, beginAssignmentCall::SELECTOR, [node.0 as u64, 0, 0]);
     }
 }
 
 /// Lets an unplaced node begin in the group that it was called to; see [`release`].
 pub(crate) fn begin_membership<H: Host>(net: &mut Network<'_, H>, node: NodeId) {
-    let mut seat = Unplaced::of(Seat::load(net.host, node));
-    let place = seat.duty(net.host).group;
-    seat.node.duties &= !Node::CALLED;
+    let mut handle = Unplaced::of(NodeHandle::load(net.host, node));
+    let place = handle.assignment(net.host).group;
+    handle.node.duties &= !Node::CALLED;
     // A group is not settled before all who were called have begun or left.
-    let Some(mut group) = Group::at(net.host, place) else { return release(net, seat, Next::WorkOrWait) };
-    let Some(i) = group.find(node) else { return release(net, seat, Next::WorkOrWait) };
+    let Some(mut group) = Group::at(net.host, place) else { return release(net, handle, Next::WorkOrWait) };
+    let Some(i) = group.find(node) else { return release(net, handle, Next::WorkOrWait) };
     let (task, limits) = (group.task(net.host), net.limits());
-    let deadline = start_member(net, seat, &task, place, &limits);
+    let deadline = start_member(net, handle, &task, place, &limits);
     group.members[i] = Membership { node, stage: Stage::Running, moment: deadline as u32, elapsed: 0 };
     group.put(net.host, i);
 }
@@ -128,11 +128,11 @@ pub(crate) fn begin_membership<H: Host>(net: &mut Network<'_, H>, node: NodeId) 
 ///
 /// What nobody can be slashed for ([`muster_core::record::Order::liable`]) is not counted: no stake has to answer for it, and else a member that does
 /// not reveal would keep all others from work until the window is over, at the price of the fee.
-pub(crate) fn free_for_work<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, liable: bool, limits: &Limits) {
-    seat.node.duties += liable as u8;
-    if seat.node.open() < limits.open_most || seat.node.called() {
-        return release(net, Unplaced::of(seat), Next::WorkOrWait);
+pub(crate) fn free_for_work<H: Host>(net: &mut Network<'_, H>, mut handle: NodeHandle, liable: bool, limits: &Limits) {
+    handle.node.duties += liable as u8;
+    if handle.node.open() < limits.open_most || handle.node.called() {
+        return release(net, Unplaced::of(handle), Next::WorkOrWait);
     }
-    seat.node.duties |= Node::HELD;
-    seat.put(net.host);
+    handle.node.duties |= Node::HELD;
+    handle.put(net.host);
 }

@@ -2,7 +2,7 @@
 
 use crate::flow::network::Network;
 use crate::host::Host;
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use muster_core::qos;
 use muster_core::record::Node;
 use muster_core::wad::WAD;
@@ -18,27 +18,27 @@ pub(crate) fn can_rise<H: Host>(net: &Network<'_, H>, node: &Node) -> bool {
     reliability(net, node) < WAD
 }
 
-fn set_reliability<H: Host>(net: &Network<'_, H>, seat: &mut Seat, h: u64) {
-    seat.node.h = h;
-    seat.node.h_at = net.now as u32;
+fn set_reliability<H: Host>(net: &Network<'_, H>, handle: &mut NodeHandle, h: u64) {
+    handle.node.h = h;
+    handle.node.h_at = net.now as u32;
 }
 
 /// Raises H for a success, but only half the task's estimate apart, so that no string of small tasks buys back in minutes what time
 /// gives in half an hour.
-pub(crate) fn raise_reliability<H: Host>(net: &Network<'_, H>, seat: &mut Seat, estimate: u32) {
-    if (net.now - seat.node.h_at as u64) * 2 >= estimate as u64 {
-        let h = qos::boost(reliability(net, &seat.node), net.rules.boost_ppm);
-        set_reliability(net, seat, h);
+pub(crate) fn raise_reliability<H: Host>(net: &Network<'_, H>, handle: &mut NodeHandle, estimate: u32) {
+    if (net.now - handle.node.h_at as u64) * 2 >= estimate as u64 {
+        let h = qos::boost(reliability(net, &handle.node), net.rules.boost_ppm);
+        set_reliability(net, handle, h);
     }
 }
 
 /// Lowers a node's H for a task without an answer in time.
-pub(crate) fn lower_reliability<H: Host>(net: &mut Network<'_, H>, seat: &mut Seat) {
-    let h = qos::penalise(reliability(net, &seat.node), net.rules.penalty_ppm);
-    set_reliability(net, seat, h);
+pub(crate) fn lower_reliability<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle) {
+    let h = qos::penalise(reliability(net, &handle.node), net.rules.penalty_ppm);
+    set_reliability(net, handle, h);
 }
 
 /// Whether H lets a node be given work.
-pub(crate) fn may_work<H: Host>(net: &Network<'_, H>, seat: &Seat) -> bool {
-    qos::eligible(reliability(net, &seat.node), net.rules.exclusion_ppm)
+pub(crate) fn may_work<H: Host>(net: &Network<'_, H>, handle: &NodeHandle) -> bool {
+    qos::eligible(reliability(net, &handle.node), net.rules.exclusion_ppm)
 }

@@ -10,7 +10,7 @@ use crate::inner::{formNextCall, formRatedCall, serveCall};
 use crate::policy::rated::form_rated;
 use crate::policy::replicated::form_replicated;
 use crate::policy::sampled::form_around;
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::Result;
 use alloy_sol_types::SolCall;
 use muster_core::record::Policy;
@@ -64,7 +64,7 @@ fn serve_up_to<H: Host>(net: &mut Network<'_, H>, most: u32) {
             Due::Task(_, order) if order.several() => (SERVING_READS, true),
             Due::Task(_, order) if order.models > 1 => (DRAW_READS_SEVERAL, false),
             Due::Task(..) => (DRAW_READS, false),
-            Due::Call(..) => (SERVING_READS, true),
+            Due::ValidatorDraw(..) => (SERVING_READS, true),
         };
         // Who needs all made, and has not served before, does much beside, and is refused while one is due that is dear enough alone.
         if last && most > SERVED_PER_CALL {
@@ -97,7 +97,7 @@ impl<H: Host> Network<'_, H> {
 #[inline(never)]
 pub(crate) fn settled<H: Host>(net: &mut Network<'_, H>) -> Result<()> {
     serve_up_to(net, SETTLED_PER_CALL);
-    ensure!(!net.draws_due(), DrawsDue(net.ring.len() + net.calls.len()));
+    ensure!(!net.draws_due(), DrawsDue(net.ring.len() + net.validator_draws.len()));
     Ok(())
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn settle_cheaply<H: Host>(net: &mut Network<'_, H>, tasks: u32) -> R
         net.count_reads(tasks * CREATION_READS);
         serve_up_to(net, SETTLED_PER_CALL);
     }
-    ensure!(!net.draws_due(), DrawsDue(net.ring.len() + net.calls.len()));
+    ensure!(!net.draws_due(), DrawsDue(net.ring.len() + net.validator_draws.len()));
     Ok(())
 }
 
@@ -143,7 +143,7 @@ fn serve_next<H: Host>(net: &mut Network<'_, H>, next: Due) -> bool {
     let first = match next {
         Due::Task(slot, order) if !order.several() => (slot, order),
         Due::Task(_, order) => return serve_several(net, order.rated()),
-        Due::Call(..) => return serve_several(net, false),
+        Due::ValidatorDraw(..) => return serve_several(net, false),
     };
     let task = net.ring.take(net.host, first);
     draw_by(net, &task, task.order.moment);
@@ -154,11 +154,11 @@ fn serve_next<H: Host>(net: &mut Network<'_, H>, next: Due) -> bool {
 fn serve_several<H: Host>(net: &mut Network<'_, H>, rated: bool) -> bool {
     let place = if rated && net.host.is(Program::Reputation) {
         form_next_rated(net)
-    } else if !rated && net.host.is(Program::Calls) {
+    } else if !rated && net.host.is(Program::Draws) {
         net.form_next()
     } else {
         let (program, selector) =
-            if rated { (Program::Reputation, formRatedCall::SELECTOR) } else { (Program::Calls, formNextCall::SELECTOR) };
+            if rated { (Program::Reputation, formRatedCall::SELECTOR) } else { (Program::Draws, formNextCall::SELECTOR) };
         let Some(answer) = net.call_program(program, selector, [0; 3]) else { return false };
         (answer >> 32) as u32
     };
@@ -172,7 +172,7 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.formGroup`: draws the validators of the first call that waits, if its draw is the next.
     pub fn form(&mut self) -> bool {
         match self.next_due() {
-            Some(Due::Call(at, waiting)) => form_around(self, at, &waiting),
+            Some(Due::ValidatorDraw(at, waiting)) => form_around(self, at, &waiting),
             _ => return false,
         }
         true
@@ -181,7 +181,7 @@ impl<H: Host> Network<'_, H> {
     /// Makes the next draw, if it is of several nodes; gives the place of a group for whose models there is room to ask others.
     pub(crate) fn form_next(&mut self) -> u32 {
         match self.next_due() {
-            Some(Due::Call(at, waiting)) => form_around(self, at, &waiting),
+            Some(Due::ValidatorDraw(at, waiting)) => form_around(self, at, &waiting),
             Some(Due::Task(at, order)) if matches!(order.policy(), Policy::Replicated) => {
                 return form_replicated(self, at, &order);
             }
@@ -200,17 +200,17 @@ pub(crate) fn form_next_rated<H: Host>(net: &mut Network<'_, H>) -> u32 {
 }
 
 /// The node that the caller works for, for a call that can change who a draw's candidates are.
-pub(crate) fn own_settled_seat<H: Host>(net: &mut Network<'_, H>) -> Result<Seat> {
+pub(crate) fn own_settled_seat<H: Host>(net: &mut Network<'_, H>) -> Result<NodeHandle> {
     settled(net)?;
     Ok(net.own_seat()?.0)
 }
 
 /// The node that the caller is the operator of, for such a call.
-pub(crate) fn owned_settled_seat<H: Host>(net: &mut Network<'_, H>) -> Result<Seat> {
+pub(crate) fn owned_settled_seat<H: Host>(net: &mut Network<'_, H>) -> Result<NodeHandle> {
     settled(net)?;
-    let (seat, works) = net.own_seat()?;
-    ensure!(!works, NotTheOperator(seat.id, net.host.sender()));
-    Ok(seat)
+    let (handle, works) = net.own_seat()?;
+    ensure!(!works, NotTheOperator(handle.id, net.host.sender()));
+    Ok(handle)
 }
 
 impl<H: Host> Network<'_, H> {

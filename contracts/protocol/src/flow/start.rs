@@ -8,7 +8,7 @@ use crate::flow::reliability::can_rise;
 use crate::flow::standing::leave_sampler;
 use crate::host::{Host, Program};
 use crate::inner::takeQueuedCall;
-use crate::store::node::{Seat, Unplaced};
+use crate::store::node::{NodeHandle, Unplaced};
 use crate::store::registry::Held;
 use crate::store::sampler::{Among, Field, Neighbours};
 use crate::store::task::Task;
@@ -37,9 +37,9 @@ impl<H: Host> Network<'_, H> {
     #[inline(always)]
     pub fn place(&mut self, task: &Task, draw: Draw, rng: Option<&mut Rng>) -> bool {
         match draw {
-            Draw::Node(seat, candidates) => {
-                let left = leave_sampler(self, &seat);
-                start(self, task, Unplaced::of(seat), candidates, left, rng);
+            Draw::Node(handle, candidates) => {
+                let left = leave_sampler(self, &handle);
+                start(self, task, Unplaced::of(handle), candidates, left, rng);
             }
             Draw::Nobody => enqueue(self, task),
             Draw::Undecided => return false,
@@ -67,13 +67,13 @@ pub(crate) fn take_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> bo
 
 /// Starts the best queued task on an unplaced node; gives whether there was one.
 pub(crate) fn start_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> bool {
-    let seat = Seat::load(net.host, node);
-    let best = queue::best_single(net.host, seat.node.group);
+    let handle = NodeHandle::load(net.host, node);
+    let best = queue::best_single(net.host, handle.node.group);
     if let Some(best) = best {
         let ticket = best.ticket(net.host);
         let task = dequeue(net, ticket);
-        let rivals = Candidates::AtLeast(rivals(net, &seat, &task.order));
-        start(net, &task, Unplaced::of(seat), rivals, 0, None);
+        let rivals = Candidates::AtLeast(rivals(net, &handle, &task.order));
+        start(net, &task, Unplaced::of(handle), rivals, 0, None);
     }
     best.is_some()
 }
@@ -81,8 +81,8 @@ pub(crate) fn start_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> b
 /// How many nodes could have taken a queued task before this one, counted up to `boostPool`: those active in its scope if it has waited
 /// for half its estimate, else none. What is queued and taken at once is steered by whoever knows which node becomes free next; what has
 /// waited was left by all who became free meanwhile.
-fn rivals<H: Host>(net: &Network<'_, H>, seat: &Seat, order: &Order) -> u32 {
-    if can_rise(net, &seat.node) && 2 * net.now.saturating_sub(order.moment) >= order.estimate as u64 {
+fn rivals<H: Host>(net: &Network<'_, H>, handle: &NodeHandle, order: &Order) -> u32 {
+    if can_rise(net, &handle.node) && 2 * net.now.saturating_sub(order.moment) >= order.estimate as u64 {
         Field::new(net.host, Among::Active, order.group.into()).count(net.host, net.rules.boost_pool as u32)
     } else {
         0
@@ -96,22 +96,22 @@ fn rivals<H: Host>(net: &Network<'_, H>, seat: &Seat, order: &Order) -> u32 {
 fn start<H: Host>(
     net: &mut Network<'_, H>,
     task: &Task,
-    mut seat: Unplaced,
+    mut handle: Unplaced,
     candidates: Candidates,
     left: u32,
     rng: Option<&mut Rng>,
 ) {
     net.started = true;
     let deadline = net.now + task.order.limit as u64;
-    let (group, class, place) = (seat.node.group, seat.node.class(net.rules.base), seat.node.pos);
+    let (group, class, place) = (handle.node.group, handle.node.class(net.rules.base), handle.node.pos);
     let among_holders = candidates == Candidates::Holders;
-    let mut requests = missing(net, task, &seat, among_holders);
-    seat.node.pos = requests.is_empty() as u32;
-    seat.node.status = Status::Busy as u8;
-    seat.put(net.host);
-    seat.assign(net.host, task);
+    let mut requests = missing(net, task, &handle, among_holders);
+    handle.node.pos = requests.is_empty() as u32;
+    handle.node.status = Status::Busy as u8;
+    handle.put(net.host);
+    handle.assign(net.host, task);
     // One node is chosen already; how many others there were need not be known beyond the pool, nor where H can rise no more.
-    let (rises, pool) = (can_rise(net, &seat.node), net.rules.boost_pool as u32);
+    let (rises, pool) = (can_rise(net, &handle.node), net.rules.boost_pool as u32);
     let others = if rises && among_holders { pool.saturating_sub(1) } else { 0 };
     let holders = if task.models.len > 0 {
         // Looks first beside the place that it had.
@@ -127,8 +127,8 @@ fn start<H: Host>(
         Candidates::AtLeast(n) => n,
     };
     let boosts = rises && there >= pool;
-    seat.set_order(net.host, &task.order.as_started(deadline, boosts));
-    emit::<TaskStarted>(net.host, (task.order.id, seat.id, task.escrow.creator), (deadline, boosts));
+    handle.set_order(net.host, &task.order.as_started(deadline, boosts));
+    emit::<TaskStarted>(net.host, (task.order.id, handle.id, task.escrow.creator), (deadline, boosts));
     request(net, task, &requests);
 }
 
@@ -141,13 +141,13 @@ fn request<H: Host>(net: &mut Network<'_, H>, task: &Task, requests: &[(NodeId, 
 }
 
 /// A task's models that a node lacks; one that was drawn among the holders of one model, of which there are many, holds it.
-fn missing<H: Host>(net: &Network<'_, H>, task: &Task, seat: &Seat, among_holders: bool) -> Vec<(NodeId, ModelId)> {
+fn missing<H: Host>(net: &Network<'_, H>, task: &Task, handle: &NodeHandle, among_holders: bool) -> Vec<(NodeId, ModelId)> {
     let sure = among_holders && task.models.len == 1;
-    if sure || registry::count_held(net.host, seat.slot, seat.node.models, &task.models) == task.models.len as u32 {
+    if sure || registry::count_held(net.host, handle.slot, handle.node.models, &task.models) == task.models.len as u32 {
         return Vec::new();
     }
-    let held = Held::load(net.host, seat.slot, seat.node.models);
-    task.models.as_slice().iter().filter(|&&m| !held.holds(m)).map(|&model| (seat.id, model)).collect()
+    let held = Held::load(net.host, handle.slot, handle.node.models);
+    task.models.as_slice().iter().filter(|&&m| !held.holds(m)).map(|&model| (handle.id, model)).collect()
 }
 
 /// Asks others to download the models of the task of a group that has begun, where those are scarce.

@@ -3,7 +3,7 @@
 use crate::flow::network::Network;
 use crate::flow::reliability::reliability;
 use crate::host::Host;
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::store::registry::{count_held, count_in_use};
 use crate::store::task::{ModelSet, Task};
 use muster_core::record::Node;
@@ -25,7 +25,7 @@ impl<H: Host> Network<'_, H> {
     pub fn factors(&self, node: &Node) -> Factors {
         let reliability = reliability(self, node);
         Factors {
-            staking: weight::staking_score(node.stake, self.roster.max_stake()),
+            staking: weight::staking_score(node.stake, self.node_store.max_stake()),
             reliability,
             qos: qos::qos(qos::long_term(node.score_sum, node.score_count), reliability),
         }
@@ -43,34 +43,34 @@ pub(crate) fn merit<H: Host>(net: &Network<'_, H>, node: &Node) -> u64 {
 }
 
 /// How many of a set of models a node holds.
-pub(crate) fn held_of<H: Host>(net: &Network<'_, H>, seat: &Seat, models: &ModelSet) -> u32 {
+pub(crate) fn held_of<H: Host>(net: &Network<'_, H>, handle: &NodeHandle, models: &ModelSet) -> u32 {
     if models.len == 0 {
         0
     } else {
-        count_held(net.host, seat.slot, seat.node.models, models)
+        count_held(net.host, handle.slot, handle.node.models, models)
     }
 }
 
 /// M of a node that holds `local` of the models.
-pub(crate) fn locality_boost<H: Host>(net: &Network<'_, H>, seat: &Seat, models: &ModelSet, local: u32) -> u64 {
-    let used = if models.len == 0 { 0 } else { count_in_use(net.host, seat, models) };
+pub(crate) fn locality_boost<H: Host>(net: &Network<'_, H>, handle: &NodeHandle, models: &ModelSet, local: u32) -> u64 {
+    let used = if models.len == 0 { 0 } else { count_in_use(net.host, handle, models) };
     weight::locality_boost(local, used, models.len as u32)
 }
 
 impl<H: Host> Network<'_, H> {
     /// M of a node for a set of models, and how many of them it holds.
-    pub fn locality(&self, seat: &Seat, models: &ModelSet) -> (u64, u32) {
-        let local = held_of(self, seat, models);
-        (locality_boost(self, seat, models, local), local)
+    pub fn locality(&self, handle: &NodeHandle, models: &ModelSet) -> (u64, u32) {
+        let local = held_of(self, handle, models);
+        (locality_boost(self, handle, models, local), local)
     }
 }
 
 /// Whether a node has the VRAM or the GPU a task requires.
-pub fn in_scope(seat: &Seat, task: &Task) -> bool {
+pub fn in_scope(handle: &NodeHandle, task: &Task) -> bool {
     let group = task.order.group;
     if group.is_any() {
-        seat.node.group.vram() >= group.vram()
+        handle.node.group.vram() >= group.vram()
     } else {
-        seat.node.group == group
+        handle.node.group == group
     }
 }

@@ -125,7 +125,7 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
             WORK => Program::Work,
             BATCHES => Program::Batches,
             GROUPS => Program::Groups,
-            CALLS => Program::Calls,
+            DRAWS => Program::Draws,
             REPUTATION => Program::Reputation,
             ADMIN => Program::Admin,
             LENS => Program::Lens,
@@ -143,7 +143,7 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
     fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64> {
         let one_of_its = match program {
             Program::Nodes => joinCall::SELECTOR,
-            Program::Calls => formGroupCall::SELECTOR,
+            Program::Draws => formGroupCall::SELECTOR,
             Program::Reputation => profileCall::SELECTOR,
             _ => dispatchCall::SELECTOR,
         };
@@ -165,7 +165,7 @@ const TASKS: u8 = Program::Tasks as u8;
 const WORK: u8 = Program::Work as u8;
 const BATCHES: u8 = Program::Batches as u8;
 const GROUPS: u8 = Program::Groups as u8;
-const CALLS: u8 = Program::Calls as u8;
+const DRAWS: u8 = Program::Draws as u8;
 const REPUTATION: u8 = Program::Reputation as u8;
 const ADMIN: u8 = Program::Admin as u8;
 const LENS: u8 = Program::Lens as u8;

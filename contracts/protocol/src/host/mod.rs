@@ -26,7 +26,7 @@ pub enum Program {
     /// Validation, from a commitment to its judgement.
     Groups,
     /// It alone draws several nodes at once, and begins the work of those who were called.
-    Calls,
+    Draws,
     /// Choosing nodes by their ratings.
     Reputation,
     /// Everything else that changes something.

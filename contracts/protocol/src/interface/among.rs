@@ -11,7 +11,7 @@ use crate::flow::start::start_queued;
 use crate::host::Host;
 use crate::inner::*;
 use crate::programs::{is_of, Run};
-use crate::store::node::{Seat, Unplaced};
+use crate::store::node::{NodeHandle, Unplaced};
 use crate::{programs, Result};
 use alloc::vec::Vec;
 use muster_core::id::NodeId;
@@ -21,8 +21,8 @@ program! { ASKED;
     nodes_inner NODES_INNER {
         acting(net) {
             #[payable] departCall(node: NodeId, kicked: u8) -> u64 {
-                let seat = Unplaced::of(Seat::load(net.host, node));
-                leave_network(&mut net, seat, kicked != 0);
+                let handle = Unplaced::of(NodeHandle::load(net.host, node));
+                leave_network(&mut net, handle, kicked != 0);
                 Ok(net.host.reads() as u64)
             }
         }
@@ -51,13 +51,13 @@ program! { ASKED;
     }
 
     /// What the program that draws several nodes does for others.
-    calls_inner CALLS_INNER {
+    draws_inner DRAWS_INNER {
         acting(net) {
             #[payable] formNextCall() -> u64 {
                 let place = net.form_next();
                 Ok((place as u64) << 32 | net.host.reads() as u64)
             }
-            #[payable] beginDutyCall(node: NodeId) -> u64 {
+            #[payable] beginAssignmentCall(node: NodeId) -> u64 {
                 begin_membership(&mut net, node);
                 Ok(net.host.reads() as u64)
             }
@@ -96,8 +96,8 @@ pub fn work<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// The program that draws several nodes with what others ask of it.
-pub fn calls<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
-    beside(host, calldata, CALLS_INNER, calls_inner, programs::calls)
+pub fn draws<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    beside(host, calldata, DRAWS_INNER, draws_inner, programs::draws)
 }
 
 /// The program that chooses nodes by their ratings with what others ask of it.
@@ -110,5 +110,5 @@ pub fn any<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     let all: [(&[Function], Run<H>); 3] =
         [(WORK_INNER, work_inner), (NODES_INNER, nodes_inner), (REPUTATION_INNER, reputation_inner)];
     let found = all.into_iter().find(|(functions, _)| is_of(functions, calldata));
-    found.map_or(calls_inner as Run<H>, |(_, run)| run)(host, calldata)
+    found.map_or(draws_inner as Run<H>, |(_, run)| run)(host, calldata)
 }

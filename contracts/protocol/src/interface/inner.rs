@@ -16,7 +16,7 @@ alloy_sol_types::sol! {
     /// Makes the next draw, a Pending task's whose nodes are chosen by their ratings.
     function formRated() external payable returns (uint64);
     /// Lets a node begin in the validation group that it was called to.
-    function beginDuty(uint32 node) external payable returns (uint64);
+    function beginAssignment(uint32 node) external payable returns (uint64);
 }
 
 /// What programs ask of each other.
@@ -27,4 +27,4 @@ function queueFirst() external payable returns (uint64);
 function formNext() external payable returns (uint64);
 function placeFreed(uint32,uint8) external payable returns (uint64);
 function formRated() external payable returns (uint64);
-function beginDuty(uint32) external payable returns (uint64);";
+function beginAssignment(uint32) external payable returns (uint64);";

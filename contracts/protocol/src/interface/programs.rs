@@ -80,7 +80,7 @@ program! { SOURCE;
     }
 
     /// The program that draws several nodes at once: validators, and those of replicated tasks; and of tasks that end without an answer.
-    calls CALLS {
+    draws DRAWS {
         acting(net, QUEUEING_GAS) {
             validateCall(id: TaskId, node: NodeId) { net.validate(id, node) }
         }
@@ -109,8 +109,8 @@ program! { SOURCE;
             expireQueuedCall(id: TaskId, ticket: Ticket) { net.expire_queued(id, ticket) }
         }
         alone(host) {
-            initialiseCall(owner: Address, treasury: Address, granule: u64, minimum_stake: u128, upgrade_delay: u32, programs: Vec<Facet>) {
-                admin::initialise(host, &Genesis { owner, treasury, granule, minimum_stake, upgrade_delay }, &programs)
+            initialiseCall(owner: Address, treasury: Address, stake_unit: u64, minimum_stake: u128, upgrade_delay: u32, programs: Vec<Facet>) {
+                admin::initialise(host, &Genesis { owner, treasury, stake_unit, minimum_stake, upgrade_delay }, &programs)
             }
             setParameterCall(parameter: u8, value: Word) { admin::set_parameter(host, parameter, value) }
             proposeParameterCall(parameter: u8, value: Word) { admin::propose_parameter(host, parameter, value) }
@@ -179,7 +179,7 @@ program! { SOURCE;
             queuedBeforeCall(ticket: Ticket, from: u32, count: u32) -> (u32, u32) { net.queued_before(ticket, from, count) }
             groupsCall(from: u32, count: u32) -> (u32, Vec<GroupView>) { net.groups_view(from, count) }
             groupCall(place: u32) -> GroupView { Ok(net.group_view(place)) }
-            callsCall(from: u32, count: u32) -> Vec<TaskView> { net.calls_view(from, count) }
+            validatorDrawsCall(from: u32, count: u32) -> Vec<TaskView> { net.validator_draws_view(from, count) }
             activeNodesCall(group: GpuGroup, class: u8, from: u32, count: u32) -> (u32, Vec<NodeId>) {
                 net.listed_nodes(Among::Active, group, class, from, count)
             }
@@ -217,7 +217,7 @@ pub const PROGRAMS: [(&str, &[Function]); 9] = [
     ("work", WORK),
     ("batches", BATCHES),
     ("groups", GROUPS),
-    ("calls", CALLS),
+    ("draws", DRAWS),
     ("reputation", REPUTATION),
     ("admin", ADMIN),
     ("lens", LENS),
@@ -239,7 +239,7 @@ pub fn changing<H: Host>() -> [(Program, &'static [Function], Run<H>); 8] {
         (Program::Work, WORK, work),
         (Program::Batches, BATCHES, batches),
         (Program::Groups, GROUPS, groups),
-        (Program::Calls, CALLS, calls),
+        (Program::Draws, DRAWS, draws),
         (Program::Reputation, REPUTATION, reputation),
         (Program::Admin, ADMIN, admin),
     ]

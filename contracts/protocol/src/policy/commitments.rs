@@ -3,7 +3,7 @@
 use crate::abi::{emit, IMuster::*};
 use crate::flow::network::Network;
 use crate::host::Host;
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::Result;
 use muster_core::id::{NodeId, TaskId};
 use muster_core::record::Order;
@@ -57,18 +57,18 @@ pub(crate) fn images(answer: Word) -> [u64; 4] {
 }
 
 /// The running task of a node.
-pub(crate) fn running_order<H: Host>(net: &Network<'_, H>, seat: &Seat, id: TaskId) -> Result<Order> {
-    let order = seat.order(net.host);
-    ensure!(seat.node.running() && order.id == id, TaskNotRunning(id, seat.id));
+pub(crate) fn running_order<H: Host>(net: &Network<'_, H>, handle: &NodeHandle, id: TaskId) -> Result<Order> {
+    let order = handle.order(net.host);
+    ensure!(handle.node.running() && order.id == id, TaskNotRunning(id, handle.id));
     Ok(order)
 }
 
 /// A node's task, and its running order.
-pub(crate) fn seat_running<H: Host>(net: &Network<'_, H>, node: NodeId, id: TaskId) -> Result<(Seat, Order)> {
-    net.roster.check(node)?;
-    let seat = Seat::load(net.host, node);
-    let order = running_order(net, &seat, id)?;
-    Ok((seat, order))
+pub(crate) fn handle_running<H: Host>(net: &Network<'_, H>, node: NodeId, id: TaskId) -> Result<(NodeHandle, Order)> {
+    net.node_store.check(node)?;
+    let handle = NodeHandle::load(net.host, node);
+    let order = running_order(net, &handle, id)?;
+    Ok((handle, order))
 }
 
 pub(crate) fn tell_commitment<H: Host>(

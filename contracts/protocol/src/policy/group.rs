@@ -9,14 +9,14 @@ use crate::flow::reliability::may_work;
 use crate::flow::standing::{let_go, reserved_for, withdraw_from_work};
 use crate::host::Host;
 use crate::store::groups::Group;
-use crate::store::node::{Seat, Unplaced};
+use crate::store::node::{NodeHandle, Unplaced};
 use crate::store::registry;
 use crate::store::registry::Held;
 use crate::store::sampler::{Among, Field};
 use crate::store::task::Task;
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, Grade, NodeId};
-use muster_core::record::{Duty, Limits, Membership, Node, Order, Reserved, Stage, Status, MEMBERS};
+use muster_core::record::{Assignment, Limits, Membership, Node, Order, Reserved, Stage, Status, MEMBERS};
 use muster_core::word::Word;
 
 /// Whether the answers of nodes of a group can be compared: as images, or bit by bit where the group is listed still.
@@ -25,12 +25,12 @@ pub(crate) fn comparable<H: Host>(net: &Network<'_, H>, order: &Order, group: Gp
 }
 
 /// Whether the nodes drawn for a task are scored, of which some may be those `beside` that were reserved for it.
-pub(crate) fn scored_drawn<H: Host>(net: &Network<'_, H>, order: &Order, nodes: &[NodeId], beside: &[Seat]) -> bool {
+pub(crate) fn scored_drawn<H: Host>(net: &Network<'_, H>, order: &Order, nodes: &[NodeId], beside: &[NodeHandle]) -> bool {
     let group = match (order.images(), nodes.first()) {
-        (0, Some(&first)) => Seat::load(net.host, first).node.group,
+        (0, Some(&first)) => NodeHandle::load(net.host, first).node.group,
         _ => order.group,
     };
-    let beside = beside.iter().filter(|seat| order.images() > 0 || seat.node.group == group).count() as u32;
+    let beside = beside.iter().filter(|handle| order.images() > 0 || handle.node.group == group).count() as u32;
     // Not the joined ones: nodes can choose when to be free, and so could be there when few others are.
     let enough = net.limits().score_pool as u32;
     let there = || Field::new(net.host, Among::Idle, group.into()).count(net.host, enough) + beside;
@@ -48,21 +48,21 @@ pub(crate) fn so_many_can_run<H: Host>(net: &Network<'_, H>, order: &Order) -> b
 }
 
 /// Of the nodes reserved for a task those that can be given it.
-pub(crate) fn reserved_fit<H: Host>(net: &Network<'_, H>, order: &Order, reserved: &Reserved) -> Vec<Seat> {
+pub(crate) fn reserved_fit<H: Host>(net: &Network<'_, H>, order: &Order, reserved: &Reserved) -> Vec<NodeHandle> {
     let mut fit = reserved_for(net, order.id, reserved);
-    fit.retain(|seat| may_work(net, seat));
+    fit.retain(|handle| may_work(net, handle));
     fit
 }
 
 /// Does with the first Pending task, at its place in the ring, what the draw of its nodes came to: forms their group, of which it
 /// gives the place, or queues it, or has it drawn again. Lets nodes go that were reserved for it, of which those `beside` could have been given it.
 #[inline(never)]
-pub(crate) fn seat_drawn<H: Host>(
+pub(crate) fn handle_drawn<H: Host>(
     net: &mut Network<'_, H>,
     at: Word,
     task: &Task,
     drawn: Members,
-    mut beside: Vec<Seat>,
+    mut beside: Vec<NodeHandle>,
     reserved: &Reserved,
 ) -> Option<u32> {
     let (order, mut place) = (&task.order, None);
@@ -72,11 +72,11 @@ pub(crate) fn seat_drawn<H: Host>(
             net.ring.take(net.host, (at, *order));
             redraw(net, task);
             // Who wants to leave by now, or is excluded, is not kept for another draw.
-            beside.retain(|seat| seat.node.status == Status::Busy as u8);
-            let kept: Vec<NodeId> = beside.iter().map(|seat| seat.id).collect();
+            beside.retain(|handle| handle.node.status == Status::Busy as u8);
+            let kept: Vec<NodeId> = beside.iter().map(|handle| handle.id).collect();
             net.ring.reserve(net.host, &Reserved::of(&kept));
             let mut gone = reserved_for(net, order.id, reserved);
-            gone.retain(|seat| !kept.contains(&seat.id));
+            gone.retain(|handle| !kept.contains(&handle.id));
             let_go(net, gone, true);
             return None;
         }
@@ -110,27 +110,27 @@ pub(crate) fn form_of<H: Host>(
             continue;
         }
         // Read again: whoever left the sampler before may have moved it there.
-        let mut seat = Seat::load(net.host, node);
-        let reserved = task.order.several() && seat.node.parked == Node::RESERVED;
+        let mut handle = NodeHandle::load(net.host, node);
+        let reserved = task.order.several() && handle.node.parked == Node::RESERVED;
         *member = Membership { node, stage: Stage::Called, moment: 0, elapsed: 0 };
-        if reserved || seat.node.status == Status::Available as u8 {
+        if reserved || handle.node.status == Status::Available as u8 {
             if reserved {
-                seat.node.parked = 0;
+                handle.node.parked = 0;
                 // It has not waited in vain.
-                let duty = seat.duty(net.host);
-                if duty.until > 0 || duty.vain > 0 {
-                    seat.set_duty(net.host, &Duty { until: 0, vain: 0, ..duty });
+                let assignment = handle.assignment(net.host);
+                if assignment.until > 0 || assignment.vain > 0 {
+                    handle.set_assignment(net.host, &Assignment { until: 0, vain: 0, ..assignment });
                 }
             } else {
-                withdraw_from_work(net, &mut seat);
+                withdraw_from_work(net, &mut handle);
             }
             member.stage = Stage::Running;
-            member.moment = start_member(net, Unplaced::of(seat), &task, group.place, limits) as u32;
+            member.moment = start_member(net, Unplaced::of(handle), &task, group.place, limits) as u32;
         } else {
-            seat.node.duties |= Node::CALLED;
-            seat.put(net.host);
-            let duty = seat.duty(net.host);
-            seat.set_duty(net.host, &Duty { group: group.place, ..duty });
+            handle.node.duties |= Node::CALLED;
+            handle.put(net.host);
+            let assignment = handle.assignment(net.host);
+            handle.set_assignment(net.host, &Assignment { group: group.place, ..assignment });
             emit::<MemberCalled>(net.host, (task.order.id, node), (group.place,));
         }
     }
@@ -143,26 +143,26 @@ pub(crate) fn form_of<H: Host>(
 /// Starts a group's task on an unplaced node; gives its deadline.
 pub(crate) fn start_member<H: Host>(
     net: &mut Network<'_, H>,
-    mut seat: Unplaced,
+    mut handle: Unplaced,
     task: &Task,
     place: u32,
     limits: &Limits,
 ) -> u64 {
-    let held = Held::load(net.host, seat.slot, seat.node.models);
+    let held = Held::load(net.host, handle.slot, handle.node.models);
     let missing: Vec<_> = task.models.as_slice().iter().copied().filter(|&m| !held.holds(m)).collect();
     let order = &task.order;
     let limit = order.limit + if missing.is_empty() { 0 } else { limits.download_time as u32 };
-    seat.node.pos = missing.is_empty() as u32;
+    handle.node.pos = missing.is_empty() as u32;
     let deadline = net.now + limit as u64;
-    if seat.node.status == Status::Available as u8 {
-        seat.node.status = Status::Busy as u8;
+    if handle.node.status == Status::Available as u8 {
+        handle.node.status = Status::Busy as u8;
     }
-    seat.put(net.host);
-    task.models.store(net.host, seat.in_use_slot());
-    seat.set_order(net.host, &order.as_members(place, limit, deadline));
-    emit::<MemberStarted>(net.host, (order.id, seat.id), (place, deadline));
+    handle.put(net.host);
+    task.models.store(net.host, handle.in_use_slot());
+    handle.set_order(net.host, &order.as_members(place, limit, deadline));
+    emit::<MemberStarted>(net.host, (order.id, handle.id), (place, deadline));
     for model in missing {
-        emit::<DownloadRequested>(net.host, (seat.id, model, order.id), ());
+        emit::<DownloadRequested>(net.host, (handle.id, model, order.id), ());
     }
     deadline
 }

@@ -12,7 +12,7 @@ use crate::policy::group::drop_out;
 use crate::policy::ruling::{Case, Mark, Part, Ruling, Settled};
 use crate::policy::{rated, replicated, sampled};
 use crate::store::groups::Group;
-use crate::store::node::{Seat, Unplaced};
+use crate::store::node::{NodeHandle, Unplaced};
 use crate::store::task::{ModelSet, Task};
 use crate::store::{accounts, receipts};
 use muster_core::id::{NodeId, TaskId};
@@ -80,103 +80,103 @@ fn conclude<H: Host>(
     (mark, raises): (Option<Mark>, bool),
     slash: u128,
 ) {
-    let mut seat = Seat::load(net.host, member.node);
-    let operator = seat.operator(net.host).account;
+    let mut handle = NodeHandle::load(net.host, member.node);
+    let operator = handle.operator(net.host).account;
     accounts::credit(net.host, operator, paid);
     // It has let its deadline pass, and nobody has told it so.
     let late = member.stage == Stage::Running;
     // A withheld answer is no better than none in time, also where nothing can be slashed for it.
     let withheld = member.stage == Stage::Committed;
     if late || withheld {
-        lower_reliability(net, &mut seat);
+        lower_reliability(net, &mut handle);
     }
     if late {
-        emit::<MemberTimedOut>(net.host, (order.id, seat.id), (seat.order(net.host).group.0,));
+        emit::<MemberTimedOut>(net.host, (order.id, handle.id), (handle.order(net.host).group.0,));
     }
     if raises {
-        raise_reliability(net, &mut seat, order.estimate);
+        raise_reliability(net, &mut handle, order.estimate);
     }
     let out = match mark {
-        Some(Mark::Score(score)) => enter_score(net, &mut seat, score),
+        Some(Mark::Score(score)) => enter_score(net, &mut handle, score),
         Some(Mark::Rating(right)) => {
-            seat.rate(net.host, right);
-            emit::<NodeRated>(net.host, (seat.id,), (right,));
+            handle.rate(net.host, right);
+            emit::<NodeRated>(net.host, (handle.id,), (right,));
             false
         }
         None => false,
     };
-    let held = seat.node.held();
+    let held = handle.node.held();
     let counted = order.liable() && matches!(member.stage, Stage::Committed | Stage::Answered);
     if counted {
-        seat.node.duties -= 1;
-        seat.node.duties &= !Node::HELD;
+        handle.node.duties -= 1;
+        handle.node.duties &= !Node::HELD;
     }
-    let joined = seat.node.status != Status::Quit as u8;
+    let joined = handle.node.status != Status::Quit as u8;
     if slash > 0 {
-        burn_stake(net, &mut seat, operator, order.id, slash);
-        if joined && seat.node.stake < net.terms().min_stake {
-            return expel(net, seat, held && counted || late);
+        burn_stake(net, &mut handle, operator, order.id, slash);
+        if joined && handle.node.stake < net.terms().min_stake {
+            return expel(net, handle, held && counted || late);
         }
     }
-    if out && joined && kick_out(net, &mut seat) {
+    if out && joined && kick_out(net, &mut handle) {
         return;
     }
     // Who is idle, and is excluded by it.
-    let set_back = withheld && seat.node.idle() && !may_work(net, &seat);
+    let set_back = withheld && handle.node.idle() && !may_work(net, &handle);
     if set_back {
-        withdraw_from_work(net, &mut seat);
+        withdraw_from_work(net, &mut handle);
     }
     if held && counted || late || set_back {
-        release(net, Unplaced::of(seat), Next::WorkOrWait);
+        release(net, Unplaced::of(handle), Next::WorkOrWait);
     } else {
-        seat.put(net.host);
+        handle.put(net.host);
     }
 }
 
-/// Burns this much, in wei, of a node's stake (in whole granules, rounded down), then of its operator's returned stake and credit. The
+/// Burns this much, in wei, of a node's stake (in whole stake units, rounded down), then of its operator's returned stake and credit. The
 /// operator never joins again.
-fn burn_stake<H: Host>(net: &mut Network<'_, H>, seat: &mut Seat, operator: Address, id: TaskId, wei: u128) {
-    let granule = accounts::granule(net.host) as u128;
-    let granules = (wei / granule).min(seat.node.stake as u128);
-    let stake = granules * granule;
-    if granules > 0 {
-        let left = seat.node.stake - granules as u64;
-        restake(net, seat, left);
+fn burn_stake<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle, operator: Address, id: TaskId, wei: u128) {
+    let stake_unit = accounts::stake_unit(net.host) as u128;
+    let stake_units = (wei / stake_unit).min(handle.node.stake as u128);
+    let stake = stake_units * stake_unit;
+    if stake_units > 0 {
+        let left = handle.node.stake - stake_units as u64;
+        restake(net, handle, left);
     }
     let (unbonding, credit) = accounts::seize(net.host, operator, wei - stake, true);
     accounts::burn(net.host, stake + unbonding + credit);
-    emit::<NodeSlashed>(net.host, (seat.id, operator, id), (stake, unbonding, credit));
+    emit::<NodeSlashed>(net.host, (handle.id, operator, id), (stake, unbonding, credit));
 }
 
 /// Takes a node whose stake is too low out of the network, whatever it does: a task of its own is refunded, a group that it has not
 /// answered does without. `nowhere` says that it has no task and stands in no list.
-fn expel<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, nowhere: bool) {
-    if seat.node.called() {
-        let place = seat.duty(net.host).group;
-        seat.node.duties &= !Node::CALLED;
+fn expel<H: Host>(net: &mut Network<'_, H>, mut handle: NodeHandle, nowhere: bool) {
+    if handle.node.called() {
+        let place = handle.assignment(net.host).group;
+        handle.node.duties &= !Node::CALLED;
         let now = net.now;
-        drop_out(net, place, seat.id, Stage::Gone, now);
+        drop_out(net, place, handle.id, Stage::Gone, now);
     }
     if !nowhere {
-        take_off_work(net, &mut seat);
+        take_off_work(net, &mut handle);
     }
-    seat.node.duties &= !Node::HELD;
-    depart(net, Unplaced::of(seat), true);
+    handle.node.duties &= !Node::HELD;
+    depart(net, Unplaced::of(handle), true);
 }
 
 /// Takes a node away from what it does, or from where it waits for work.
-fn take_off_work<H: Host>(net: &mut Network<'_, H>, seat: &mut Seat) {
-    let order = seat.order(net.host);
-    if seat.node.running() {
+fn take_off_work<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle) {
+    let order = handle.order(net.host);
+    if handle.node.running() {
         if let Phase::Member { place } = order.phase() {
             let moment = net.now.min(order.moment);
-            return drop_out(net, place, seat.id, Stage::Gone, moment);
+            return drop_out(net, place, handle.id, Stage::Gone, moment);
         }
-        let task = Task { escrow: seat.escrow(net.host), order, models: ModelSet::default() };
-        abort(net, &task, seat.id, SLASHED, 0, 0, None);
-    } else if seat.node.parked == Node::RESERVED {
-        seat.node.parked = 0;
-    } else if seat.node.parked != 0 || seat.node.status == Status::Available as u8 {
-        withdraw_from_work(net, seat);
+        let task = Task { escrow: handle.escrow(net.host), order, models: ModelSet::default() };
+        abort(net, &task, handle.id, SLASHED, 0, 0, None);
+    } else if handle.node.parked == Node::RESERVED {
+        handle.node.parked = 0;
+    } else if handle.node.parked != 0 || handle.node.status == Status::Available as u8 {
+        withdraw_from_work(net, handle);
     }
 }

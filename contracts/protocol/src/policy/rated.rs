@@ -7,20 +7,20 @@ use crate::flow::network::Network;
 use crate::flow::reliability::may_work;
 use crate::flow::standing::{let_go, reserved_for};
 use crate::host::{offset, Host};
-use crate::policy::group::{reserved_fit, scored_drawn, seat_drawn};
+use crate::policy::group::{handle_drawn, reserved_fit, scored_drawn};
 use crate::policy::ruling::{Case, Mark, Part, Ruling, Settled};
 use crate::store::accounts;
 use crate::store::groups::places;
 use crate::store::layout::{entry, group, node as record, node_slot, profile as words, profile_slot, GROUPS};
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::store::sampler::{Among, Field};
 use crate::store::task::{ModelSet, Task};
 use crate::Result;
 use alloc::vec::Vec;
-use muster_core::adaptive::{best_target, mean_target, Climber, Settings, Tally};
+use muster_core::adaptive::{best_target, mean_target, HillClimber, Settings, Tally};
 use muster_core::id::{GpuGroup, NodeId};
 use muster_core::record::{
-    Climb, Models, Order, Policy, Profile, Reserved, Scores, Stage, Targeting, MEMBERS, MEMBERS_MOST, MODELS_PER_WORD,
+    Models, Order, Policy, Profile, Reserved, Scores, Stage, TargetSearch, Targeting, MEMBERS, MEMBERS_MOST, MODELS_PER_WORD,
     TASK_MODELS,
 };
 use muster_core::reputation::{vote_by, Algorithm, Exact, Likelihood, Rule};
@@ -100,10 +100,10 @@ impl Chosen {
     }
 }
 
-pub(crate) fn profile_words<H: Host>(net: &Network<'_, H>, application: Address) -> (Profile, Climb) {
+pub(crate) fn profile_words<H: Host>(net: &Network<'_, H>, application: Address) -> (Profile, TargetSearch) {
     let at = profile_slot(net.host, application);
     let profile = net.host.get::<Profile>(offset(at, words::PROFILE)).or_default();
-    (profile, net.host.get(offset(at, words::CLIMB)))
+    (profile, net.host.get(offset(at, words::TARGET_SEARCH)))
 }
 
 /// What is frozen of it at its creation, by the sender's profile: the most nodes that its fee is for.
@@ -121,10 +121,10 @@ pub(crate) fn count_settled<H: Host>(net: &mut Network<'_, H>, application: Addr
     let at = profile_slot(net.host, application);
     let profile = net.host.get::<Profile>(offset(at, words::PROFILE)).or_default();
     if profile.targeting != Targeting::Given as u8 {
-        let at = offset(at, words::CLIMB);
-        let mut climb: Climb = net.host.get(at);
-        climb.count(succeeded, members);
-        net.host.put(at, &climb);
+        let at = offset(at, words::TARGET_SEARCH);
+        let mut search: TargetSearch = net.host.get(at);
+        search.count(succeeded, members);
+        net.host.put(at, &search);
     }
     profile
 }
@@ -165,7 +165,7 @@ pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Or
             net.ring.choose(net.host, at, &order.as_chosen(scored), &chosen.nodes);
             Some(0)
         }
-        None => seat_drawn(net, at, &task, members, beside, &reserved),
+        None => handle_drawn(net, at, &task, members, beside, &reserved),
     };
     if let (Some(chosen), Some(group)) = (chosen, group) {
         let algorithm = profile_words(net, task.escrow.creator).0.algorithm;
@@ -180,7 +180,7 @@ pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Or
 fn make_ready<H: Host>(net: &mut Network<'_, H>, task: &Task, at: Word, reserved: &Reserved) -> bool {
     let nodes = net.ring.chosen(net.host, at);
     let mut left = reserved_for(net, task.order.id, reserved);
-    left.retain(|seat| !nodes.contains(&seat.id));
+    left.retain(|handle| !nodes.contains(&handle.id));
     if !left.is_empty() {
         let_go(net, left, false);
         return true;
@@ -199,7 +199,7 @@ fn chosen_before<H: Host>(net: &Network<'_, H>, task: &Task, at: Word) -> Chosen
 fn reckoned<H: Host>(net: &mut Network<'_, H>, task: &Task, chosen: &Chosen, beside: usize, began: u32) -> u64 {
     let (mut groups, mut count) = ([GpuGroup(0); MEMBERS_MOST], 0);
     for &node in &chosen.nodes {
-        let group = Seat::load(net.host, node).node.group;
+        let group = NodeHandle::load(net.host, node).node.group;
         if !groups.contains(&group) {
             groups[count] = group;
             count += 1;
@@ -257,10 +257,10 @@ fn candidate<H: Host>(net: &Network<'_, H>, node: NodeId) -> Candidate {
 fn choose_group<H: Host>(
     net: &mut Network<'_, H>,
     task: &Task,
-    beside: &[Seat],
+    beside: &[NodeHandle],
     rng: &mut Rng,
 ) -> core::result::Result<Chosen, Members> {
-    let (profile, climb) = profile_words(net, task.escrow.creator);
+    let (profile, search) = profile_words(net, task.escrow.creator);
     // No more than the fee was for when the task was created.
     let most = (profile.most as u32).min(task.order.nodes()) as usize;
     let least = (profile.least as usize).min(most);
@@ -275,27 +275,27 @@ fn choose_group<H: Host>(
     let host = &*net.host;
     let mut form =
         |free: &mut [Candidate], rule: &Rule| algorithm.form::<_, Likely>(free, rule, |n| rng.below(host, n as u64) as usize);
-    let renewed = (climb.groups >= profile.period).then(|| match profile.targeting {
+    let renewed = (search.groups >= profile.period).then(|| match profile.targeting {
         targeting if targeting == Targeting::Predictive as u8 => {
             let mut scratch = pool.clone();
             let best = best_target::<_, Likely>(profile.alpha, (least, most), &pool, &mut scratch, &mut form);
-            let tried = climb.tried.saturating_add(1);
-            (mean_target(profile.target, climb.tried, best), Climb { tried, ..Climb::START })
+            let tried = search.tried.saturating_add(1);
+            (mean_target(profile.target, search.tried, best), TargetSearch { tried, ..TargetSearch::START })
         }
         _ => {
-            let capacity = climb.members as u64 / profile.least.max(1) as u64;
-            let mut climber = Climber::resume(Settings::new(profile.alpha), profile.target, &climb);
-            climber.step(Tally { successes: climb.successes.into(), groups: climb.groups.into(), capacity });
+            let capacity = search.members as u64 / profile.least.max(1) as u64;
+            let mut climber = HillClimber::resume(Settings::new(profile.alpha), profile.target, &search);
+            climber.step(Tally { successes: search.successes.into(), groups: search.groups.into(), capacity });
             (climber.target(), climber.state())
         }
     });
     let target = renewed.map_or(profile.target, |(target, _)| target);
     let rule = Rule::new(least, most, target.min(WAD)).map_err(|_| Members::Nobody)?;
     let formed = form(&mut pool, &rule).ok_or(Members::Nobody)?;
-    if let Some((target, climb)) = renewed {
+    if let Some((target, search)) = renewed {
         let at = profile_slot(net.host, task.escrow.creator);
         net.host.put(offset(at, words::PROFILE), &Profile { target, ..profile });
-        net.host.put(offset(at, words::CLIMB), &climb);
+        net.host.put(offset(at, words::TARGET_SEARCH), &search);
     }
     Ok(Chosen::new(&pool[..formed.size], target, renewed.is_some()))
 }
@@ -305,7 +305,7 @@ fn choose_group<H: Host>(
 fn pool_of<H: Host>(
     net: &mut Network<'_, H>,
     task: &Task,
-    beside: &[Seat],
+    beside: &[NodeHandle],
     most: usize,
     rng: &mut Rng,
 ) -> core::result::Result<Vec<Candidate>, Members> {
@@ -317,8 +317,8 @@ fn pool_of<H: Host>(
         None => (draw_pool(net, field, beside, &task.models, (POOL_MOST, left(net.host)), rng), false),
     };
     if all {
-        nodes.retain(|&node| may_work(net, &Seat::load(net.host, node)));
-        nodes.extend(beside.iter().map(|seat| seat.id));
+        nodes.retain(|&node| may_work(net, &NodeHandle::load(net.host, node)));
+        nodes.extend(beside.iter().map(|handle| handle.id));
     }
     if nodes.len() < most {
         return Err(if all { Members::Nobody } else { Members::Undecided });
@@ -331,7 +331,7 @@ fn pool_of<H: Host>(
 fn draw_pool<H: Host>(
     net: &Network<'_, H>,
     field: Field,
-    beside: &[Seat],
+    beside: &[NodeHandle],
     models: &ModelSet,
     (most, reads): (usize, u32),
     rng: &mut Rng,

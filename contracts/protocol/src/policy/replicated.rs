@@ -3,9 +3,9 @@
 use crate::flow::draw::{draw_several, Members, Rng, SEVERAL_READS};
 use crate::flow::network::Network;
 use crate::host::Host;
-use crate::policy::group::{reserved_fit, seat_drawn};
+use crate::policy::group::{handle_drawn, reserved_fit};
 use crate::policy::ruling::{Case, Ruling};
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::store::registry;
 use crate::store::sampler::{Among, Counts, Field};
 use crate::store::task::Task;
@@ -40,7 +40,7 @@ pub(crate) fn form_replicated<H: Host>(net: &mut Network<'_, H>, at: Word, order
         Some(hash) => net.draw_members(&task, &beside, &mut Rng::new(net.host, hash, order.id)),
         None => Members::Undecided,
     };
-    let place = seat_drawn(net, at, &task, drawn, beside, &reserved);
+    let place = handle_drawn(net, at, &task, drawn, beside, &reserved);
     let room = task.models.len > 0 && net.host.reads().wrapping_sub(began) <= SPREAD_ROOM;
     place.filter(|_| room).unwrap_or(0)
 }
@@ -49,16 +49,16 @@ impl<H: Host> Network<'_, H> {
     /// Draws the nodes of a task that takes three, among the idle ones in its scope and those reserved for it. Where they have to
     /// answer alike and no GPU is required, the first is drawn among all GPU groups that are listed and have three of them, the others
     /// from its own.
-    pub fn draw_members(&self, task: &Task, reserved: &[Seat], rng: &mut Rng) -> Members {
+    pub fn draw_members(&self, task: &Task, reserved: &[NodeHandle], rng: &mut Rng) -> Members {
         let (order, mut nodes) = (&task.order, Vec::new());
         let (mut field, mut beside) = (Field::new(self.host, Among::Idle, order.group.into()), Vec::from(reserved));
         if field.count(self.host, MEMBERS as u32) + (beside.len() as u32) < MEMBERS as u32 {
             return Members::Nobody;
         }
         let anywhere = order.images() == 0 && order.group.is_any();
-        let listed = |seat: &Seat| !anywhere || registry::listed(self.host, seat.node.group);
+        let listed = |handle: &NodeHandle| !anywhere || registry::listed(self.host, handle.node.group);
         if field.total() == 0 && beside.iter().all(listed) {
-            return Members::Nodes(beside.iter().map(|seat| seat.id).collect());
+            return Members::Nodes(beside.iter().map(|handle| handle.id).collect());
         }
         let began = self.host.reads();
         if anywhere {
@@ -68,17 +68,17 @@ impl<H: Host> Network<'_, H> {
                 there >= MEMBERS && registry::listed(self.host, group)
             };
             let mut met = false;
-            let mut fits = |seat: &Seat| {
-                let fits = complete(seat.node.group);
+            let mut fits = |handle: &NodeHandle| {
+                let fits = complete(handle.node.group);
                 met |= fits;
                 fits
             };
             let first = (&mut nodes, 1);
             draw_several(self, field, reserved, &task.models, first, (&mut fits, began.wrapping_sub(OTHERS_READS)), rng);
             // Those that are kept for it need not be met.
-            let own = reserved.first().map(|seat| seat.node.group).filter(|&group| complete(group));
+            let own = reserved.first().map(|handle| handle.node.group).filter(|&group| complete(group));
             let group = match nodes.first() {
-                Some(&first) => Seat::load(self.host, first).node.group,
+                Some(&first) => NodeHandle::load(self.host, first).node.group,
                 None if met && own.is_none() => return Members::Undecided,
                 None => match own.or_else(|| find_trio(self.host, order.group.vram(), began, complete, rng)) {
                     Some(group) => group,
@@ -86,7 +86,7 @@ impl<H: Host> Network<'_, H> {
                 },
             };
             field = Field::new(self.host, Among::Idle, group.into());
-            beside.retain(|seat| seat.node.group == group);
+            beside.retain(|handle| handle.node.group == group);
         }
         draw_several(self, field, &beside, &task.models, (&mut nodes, MEMBERS), (&mut |_| true, began), rng);
         if nodes.len() == MEMBERS {

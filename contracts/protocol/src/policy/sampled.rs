@@ -6,20 +6,22 @@ use crate::flow::draw::{draw_several, Rng};
 use crate::flow::network::Network;
 use crate::flow::release::free_for_work;
 use crate::host::Host;
-use crate::policy::commitments::{seat_running, Opening, ERROR};
+use crate::policy::commitments::{handle_running, Opening, ERROR};
 use crate::policy::group::form_of;
 use crate::policy::ruling::{Case, Ruling, Settled};
 use crate::policy::single::{fail, succeed};
 use crate::store::accounts;
 use crate::store::groups::kept;
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::store::sampler::{have_joined, Among, Field};
 use crate::store::task::Task;
 use crate::Result;
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, NodeId, TaskId};
 use muster_core::qos::share_bps;
-use muster_core::record::{Call, Commitment, Escrow, Limits, Membership, Node, Order, Phase, Policy, Stage, Status, MEMBERS};
+use muster_core::record::{
+    Commitment, Escrow, Limits, Membership, Node, Order, Phase, Policy, Stage, Status, ValidatorDraw, MEMBERS,
+};
 use muster_core::validation::{payment, Outcome, Pot};
 use muster_core::word::Word;
 
@@ -53,29 +55,29 @@ pub(crate) fn paid_alone(order: &Order, fee: u128) -> u128 {
 }
 
 /// The commitment to a node's task, whose validators must not have been called.
-pub(crate) fn committed<H: Host>(net: &Network<'_, H>, seat: &Seat, order: &Order) -> Result<Commitment> {
+pub(crate) fn committed<H: Host>(net: &Network<'_, H>, handle: &NodeHandle, order: &Order) -> Result<Commitment> {
     match order.phase() {
-        Phase::Committed => Ok(seat.commitment(net.host)),
+        Phase::Committed => Ok(handle.commitment(net.host)),
         Phase::Calling => Err(refusal!(Sampled(order.id))),
-        Phase::Running | Phase::Member { .. } => Err(refusal!(NotCommitted(order.id, seat.id))),
+        Phase::Running | Phase::Member { .. } => Err(refusal!(NotCommitted(order.id, handle.id))),
     }
 }
 
 pub(crate) fn reveal_alone<H: Host>(net: &mut Network<'_, H>, opening: &Opening) -> Result<()> {
-    let (seat, order) = seat_running(net, opening.node, opening.id)?;
-    let commitment = committed(net, &seat, &order)?;
+    let (handle, order) = handle_running(net, opening.node, opening.id)?;
+    let commitment = committed(net, &handle, &order)?;
     opening.check(&order, commitment.opens(opening.hash(net.host)))?;
     ensure!(!lot_falls_on(net, &order, &commitment)?, Sampled(order.id));
     opening.tell(net.host, 0);
-    let escrow = seat.escrow(net.host);
+    let escrow = handle.escrow(net.host);
     if opening.kind == ERROR {
-        fail(net, seat, &escrow, &order, opening.value[31]);
+        fail(net, handle, &escrow, &order, opening.value[31]);
         return Ok(());
     }
     let paid = paid_alone(&order, escrow.fee);
     accounts::save(net.host, escrow.fee - paid);
-    let operator = seat.operator(net.host).account;
-    succeed(net, seat, &escrow, &order, operator, opening.value, paid);
+    let operator = handle.operator(net.host).account;
+    succeed(net, handle, &escrow, &order, operator, opening.value, paid);
     Ok(())
 }
 
@@ -83,17 +85,17 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.validate`.
     pub fn validate(&mut self, id: TaskId, node: NodeId) -> Result<()> {
         let limits = self.limits();
-        let (seat, order) = seat_running(self, node, id)?;
-        let commitment = committed(self, &seat, &order)?;
+        let (handle, order) = handle_running(self, node, id)?;
+        let commitment = committed(self, &handle, &order)?;
         ensure!(lot_falls_on(self, &order, &commitment)?, NotSampled(id));
-        ensure!(!self.calls.is_full(), TooManyCalls(self.calls.len()));
-        seat.set_order(self.host, &order.as_calling());
+        ensure!(!self.validator_draws.is_full(), TooManyValidatorDraws(self.validator_draws.len()));
+        handle.set_order(self.host, &order.as_calling());
         let block = self.block() + limits.sample_delay as u64;
-        self.calls.push_call(self.host, &Call { node, tries: 0 }, &order, block);
+        self.validator_draws.push_validator_draw(self.host, &ValidatorDraw { node, tries: 0 }, &order, block);
         // Out of the task's own fee, so that no task takes more out of the reserve than such tasks pay into it.
-        let (escrow, caller) = (seat.escrow(self.host), self.host.sender());
+        let (escrow, caller) = (handle.escrow(self.host), self.host.sender());
         let start_fee = share_bps(escrow.fee, order.start_fee_bps);
-        seat.set_escrow(self.host, &Escrow { fee: escrow.fee - start_fee, ..escrow });
+        handle.set_escrow(self.host, &Escrow { fee: escrow.fee - start_fee, ..escrow });
         let beneficiary = if accounts::node_of(self.host, caller).0 == node { [0; 20] } else { caller };
         if beneficiary == caller {
             accounts::credit(self.host, caller, start_fee);
@@ -107,8 +109,8 @@ impl<H: Host> Network<'_, H> {
 
 /// Draws the validators of the first call that waits.
 pub(crate) fn form_around<H: Host>(net: &mut Network<'_, H>, at: Word, waiting: &Order) {
-    let call = net.calls.take_call(net.host, at);
-    let first = Seat::load(net.host, call.node);
+    let call = net.validator_draws.take_validator_draw(net.host, at);
+    let first = NodeHandle::load(net.host, call.node);
     let order = first.order(net.host);
     // Its node may have been slashed out of the network, its task refunded.
     if !(first.node.running() && order.id == waiting.id && order.phase() == Phase::Calling) {
@@ -126,25 +128,25 @@ pub(crate) fn form_around<H: Host>(net: &mut Network<'_, H>, at: Word, waiting: 
     let again = nodes.len() < MEMBERS && call.tries + 1 < CALL_DRAWS && field().count(net.host, MEMBERS as u32) >= MEMBERS as u32;
     // Paused nodes would be met again and again.
     for node in paused {
-        let mut seat = Seat::load(net.host, node);
-        net.roster.set_aside(net.host, &mut seat, net.rules.base);
+        let mut handle = NodeHandle::load(net.host, node);
+        net.node_store.set_aside(net.host, &mut handle, net.rules.base);
     }
     if again {
-        return call_again(net, &Call { tries: call.tries + 1, ..call }, &order, &limits);
+        return call_again(net, &ValidatorDraw { tries: call.tries + 1, ..call }, &order, &limits);
     }
     let commitment = first.commitment(net.host);
     let committed_at = order.began() + commitment.elapsed as u64;
     let own = Membership { node: first.id, stage: Stage::Committed, moment: committed_at as u32, elapsed: commitment.elapsed };
     let group = form_of(net, task, order.scored(), &nodes, Some(own), &limits);
     group.set_answer(net.host, 0, kept(commitment.hash()));
-    let first = Seat::load(net.host, first.id);
+    let first = NodeHandle::load(net.host, first.id);
     free_for_work(net, first, order.scored(), &limits);
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as the ring is given it")]
-fn call_again<H: Host>(net: &mut Network<'_, H>, call: &Call, order: &Order, limits: &Limits) {
+fn call_again<H: Host>(net: &mut Network<'_, H>, call: &ValidatorDraw, order: &Order, limits: &Limits) {
     let block = net.block() + limits.sample_delay as u64;
-    net.calls.push_call(net.host, call, order, block);
+    net.validator_draws.push_validator_draw(net.host, call, order, block);
     emit::<TaskRedrawn>(net.host, (order.id,), (block,));
 }
 
@@ -158,12 +160,12 @@ fn draw_validators<H: Host>(
     rng: &mut Rng,
 ) -> (Vec<NodeId>, Vec<NodeId>) {
     let (mut nodes, mut paused) = (Vec::from([first]), Vec::new());
-    let mut fits = |seat: &Seat| {
-        let aside = seat.node.status == Status::Paused as u8 && paused.len() < PAUSED_MET;
-        if aside && !paused.contains(&seat.id) {
-            paused.push(seat.id);
+    let mut fits = |handle: &NodeHandle| {
+        let aside = handle.node.status == Status::Paused as u8 && paused.len() < PAUSED_MET;
+        if aside && !paused.contains(&handle.id) {
+            paused.push(handle.id);
         }
-        can_validate(&seat.node, open_most)
+        can_validate(&handle.node, open_most)
     };
     draw_several(net, field, &[], &task.models, (&mut nodes, MEMBERS), (&mut fits, net.host.reads()), rng);
     (nodes, paused)

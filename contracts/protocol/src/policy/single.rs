@@ -6,7 +6,7 @@ use crate::flow::release::release;
 use crate::flow::reliability::raise_reliability;
 use crate::flow::standing::{rests_until, Next};
 use crate::host::Host;
-use crate::store::node::{Seat, Unplaced};
+use crate::store::node::{NodeHandle, Unplaced};
 use crate::store::receipts::UNSET;
 use crate::store::{accounts, receipts};
 use crate::Result;
@@ -16,27 +16,27 @@ use muster_core::record::{Escrow, Order, Receipt};
 use muster_core::word::Address;
 
 /// The node that the caller works for, whether only as its worker, and its running task.
-fn own_task<H: Host>(net: &Network<'_, H>, id: TaskId) -> Result<(Seat, bool, Escrow, Order)> {
-    let (seat, works) = net.own_seat()?;
-    let (escrow, order) = running_single(net, &seat, id)?;
-    Ok((seat, works, escrow, order))
+fn own_task<H: Host>(net: &Network<'_, H>, id: TaskId) -> Result<(NodeHandle, bool, Escrow, Order)> {
+    let (handle, works) = net.own_seat()?;
+    let (escrow, order) = running_single(net, &handle, id)?;
+    Ok((handle, works, escrow, order))
 }
 
-fn running_single<H: Host>(net: &Network<'_, H>, seat: &Seat, id: TaskId) -> Result<(Escrow, Order)> {
-    let order = seat.order(net.host);
-    let here = seat.node.running() && order.id == id;
-    ensure!(here, TaskNotRunning(id, seat.id));
+fn running_single<H: Host>(net: &Network<'_, H>, handle: &NodeHandle, id: TaskId) -> Result<(Escrow, Order)> {
+    let order = handle.order(net.host);
+    let here = handle.node.running() && order.id == id;
+    ensure!(here, TaskNotRunning(id, handle.id));
     ensure!(!order.commits(), CommitFirst(id));
-    Ok((seat.escrow(net.host), order))
+    Ok((handle.escrow(net.host), order))
 }
 
 impl<H: Host> Network<'_, H> {
     /// See `IMuster.submit`.
     pub fn submit(&mut self, id: TaskId, digest: [u8; 32]) -> Result<()> {
-        let (seat, works, escrow, order) = own_task(self, id)?;
+        let (handle, works, escrow, order) = own_task(self, id)?;
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
-        let operator = if works { seat.operator(self.host).account } else { self.host.sender() };
-        succeed(self, seat, &escrow, &order, operator, digest, escrow.fee);
+        let operator = if works { handle.operator(self.host).account } else { self.host.sender() };
+        succeed(self, handle, &escrow, &order, operator, digest, escrow.fee);
         Ok(())
     }
 }
@@ -44,7 +44,7 @@ impl<H: Host> Network<'_, H> {
 /// Ends a node's task as a success, for which its operator gets so much.
 pub(crate) fn succeed<H: Host>(
     net: &mut Network<'_, H>,
-    mut seat: Seat,
+    mut handle: NodeHandle,
     escrow: &Escrow,
     order: &Order,
     operator: Address,
@@ -52,32 +52,32 @@ pub(crate) fn succeed<H: Host>(
     paid: u128,
 ) {
     if order.boosts() {
-        raise_reliability(net, &mut seat, order.estimate);
+        raise_reliability(net, &mut handle, order.estimate);
     }
     accounts::credit(net.host, operator, paid);
-    emit::<TaskSucceeded>(net.host, (order.id, seat.id, escrow.creator), (digest, paid));
-    receipts::close(net.host, order, Receipt::SUCCEEDED, seat.id, 0, 0, &digest);
-    release(net, Unplaced::of(seat), Next::WorkOrWait);
+    emit::<TaskSucceeded>(net.host, (order.id, handle.id, escrow.creator), (digest, paid));
+    receipts::close(net.host, order, Receipt::SUCCEEDED, handle.id, 0, 0, &digest);
+    release(net, Unplaced::of(handle), Next::WorkOrWait);
 }
 
 impl<H: Host> Network<'_, H> {
     /// See `IMuster.reportError`.
     pub fn report_error(&mut self, id: TaskId, code: u8) -> Result<()> {
-        let (seat, _, escrow, order) = own_task(self, id)?;
+        let (handle, _, escrow, order) = own_task(self, id)?;
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
-        fail(self, seat, &escrow, &order, code);
+        fail(self, handle, &escrow, &order, code);
         Ok(())
     }
 }
 
 /// Ends a node's task by an error. The creator pays the start fee for the node's time, and the node rests: else one that reports
 /// errors at once would be idle most of the time, and be drawn more often than its weight says.
-pub(crate) fn fail<H: Host>(net: &mut Network<'_, H>, seat: Seat, escrow: &Escrow, order: &Order, code: u8) {
+pub(crate) fn fail<H: Host>(net: &mut Network<'_, H>, handle: NodeHandle, escrow: &Escrow, order: &Order, code: u8) {
     let start_fee = share_bps(escrow.fee, order.start_fee_bps);
     let refund = escrow.fee - start_fee;
     accounts::earn(net.host, start_fee);
     accounts::credit(net.host, escrow.creator, refund);
-    emit::<TaskErrorReported>(net.host, (order.id, seat.id, escrow.creator), (code, refund));
-    receipts::close(net.host, order, Receipt::ERROR, seat.id, code, refund, &UNSET);
-    release(net, Unplaced::of(seat), Next::Rest(rests_until(order)));
+    emit::<TaskErrorReported>(net.host, (order.id, handle.id, escrow.creator), (code, refund));
+    receipts::close(net.host, order, Receipt::ERROR, handle.id, code, refund, &UNSET);
+    release(net, Unplaced::of(handle), Next::Rest(rests_until(order)));
 }

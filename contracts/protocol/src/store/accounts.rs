@@ -8,17 +8,17 @@ use muster_core::id::NodeId;
 use muster_core::record::{Account, Node, Ownership};
 use muster_core::word::{Address, Word};
 
-/// Most granules an account can have waiting for their release.
+/// Most stake units an account can have waiting for their release.
 const UNBONDING_MAX: u64 = (1 << 48) - 1;
 
-/// Wei in a granule of stake.
-pub fn granule<H: Host>(host: &H) -> u64 {
-    host.get::<Ownership>(slot(OWNERSHIP)).granule
+/// Wei in a stake unit of stake.
+pub fn stake_unit<H: Host>(host: &H) -> u64 {
+    host.get::<Ownership>(slot(OWNERSHIP)).stake_unit
 }
 
-/// Granules in wei.
-pub fn wei<H: Host>(host: &H, granules: u64) -> u128 {
-    granules as u128 * granule(host) as u128
+/// Stake units in wei.
+pub fn wei<H: Host>(host: &H, stake_units: u64) -> u128 {
+    stake_units as u128 * stake_unit(host) as u128
 }
 
 /// The account of an address.
@@ -56,7 +56,7 @@ pub fn credit<H: Host>(host: &mut H, who: Address, wei: u128) {
     }
 }
 
-/// Refuses a stake, in granules, that, returned, would not fit beside what still waits to be withdrawn.
+/// Refuses a stake, in stake units, that, returned, would not fit beside what still waits to be withdrawn.
 pub fn check_returnable<H: Host>(host: &H, account: &Account, stake: u64) -> Result<()> {
     let most = UNBONDING_MAX - account.unbonding;
     ensure!(stake <= most, StakeTooHigh(wei(host, stake), wei(host, most)));
@@ -91,7 +91,7 @@ pub fn unbond<H: Host>(host: &mut H, who: Address, stake: u64, release: u64, loc
 
 /// See `IMuster.withdraw`. It draws nothing: money that is owed is paid, whatever waits.
 pub fn withdraw<H: Host>(host: &mut H, to: Address) -> Result<()> {
-    ensure!(granule(host) > 0, NotInitialised);
+    ensure!(stake_unit(host) > 0, NotInitialised);
     ensure!(to != [0; 20], ZeroAddress);
     let caller = host.sender();
     let mut account = account(host, caller);
@@ -153,14 +153,14 @@ pub fn burn<H: Host>(host: &mut H, wei: u128) {
     add(host, BURNT, wei);
 }
 
-/// Takes up to this much, in wei, of an account's returned stake (in whole granules, rounded down), and then of its credit;
+/// Takes up to this much, in wei, of an account's returned stake (in whole stake units, rounded down), and then of its credit;
 /// `kicked` also bars it from joining again. Gives how much of each.
 pub fn seize<H: Host>(host: &mut H, who: Address, wei: u128, kicked: bool) -> (u128, u128) {
     let mut account = account(host, who);
-    let granule = granule(host) as u128;
-    let granules = (wei / granule).min(account.unbonding as u128);
-    account.unbonding -= granules as u64;
-    let unbonding = granules * granule;
+    let stake_unit = stake_unit(host) as u128;
+    let stake_units = (wei / stake_unit).min(account.unbonding as u128);
+    account.unbonding -= stake_units as u64;
+    let unbonding = stake_units * stake_unit;
     let credit = (wei - unbonding).min(account.credit);
     account.credit -= credit;
     account.kicked |= kicked;
@@ -191,7 +191,7 @@ pub fn treasury<H: Host>(host: &H) -> Address {
 
 /// See `IMuster.sweepTreasury`.
 pub fn sweep_treasury<H: Host>(host: &mut H) -> Result<()> {
-    ensure!(granule(host) > 0, NotInitialised);
+    ensure!(stake_unit(host) > 0, NotInitialised);
     let (account, amount) = (treasury(host), income(host));
     ensure!(amount > 0, NothingToWithdraw(account));
     host.store(slot(INCOME), Word::ZERO);

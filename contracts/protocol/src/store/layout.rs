@@ -52,8 +52,8 @@ pub const PENDING: u8 = 21;
 pub const ENTRIES: u8 = 22;
 /// `mapping(uint256 => Pool)`: queues, and the nodes that wait apart.
 pub const POOLS: u8 = 23;
-/// `mapping(uint256 => uint64[4])`: words of all brackets.
-pub const BRACKETS: u8 = 24;
+/// `mapping(uint256 => uint64[4])`: words of all trees.
+pub const TOURNAMENT_TREES: u8 = 24;
 /// `mapping(address => ProfileRecord)`: how an application's groups are chosen by ratings, see [`profile`].
 pub const PROFILES: u8 = 25;
 /// `mapping(uint256 => uint32[8])`: queues in order of first use.
@@ -63,7 +63,7 @@ pub const LIMITS: u8 = 27;
 /// `uint256`: protocol income not yet taken, in wei.
 pub const INCOME: u8 = 28;
 /// `mapping(uint256 => CallRecord)`: the ring of sampled tasks whose validators wait to be drawn.
-pub const CALLS: u8 = 29;
+pub const VALIDATOR_DRAWS: u8 = 29;
 /// `mapping(uint256 => uint256)`: VRAM sizes with a joined node, a bit each, 256 to a word.
 pub const SIZES_JOINED: u8 = 30;
 /// `mapping(bytes32 => uint256)`: when a proposed change of programs can take effect.
@@ -115,8 +115,8 @@ pub mod node {
     pub const MODELS: u64 = 7;
     /// [`muster_core::record::Commitment`] to the answer of the running (or an earlier) task.
     pub const COMMITMENT: u64 = 13;
-    /// [`muster_core::record::Duty`].
-    pub const DUTY: u64 = 14;
+    /// [`muster_core::record::Assignment`].
+    pub const ASSIGNMENT: u64 = 14;
     /// The account that its operator named as its worker.
     pub const WORKER: u64 = 15;
 }
@@ -143,8 +143,8 @@ pub mod group {
 pub mod profile {
     /// [`muster_core::record::Profile`].
     pub const PROFILE: u64 = 0;
-    /// [`muster_core::record::Climb`].
-    pub const CLIMB: u64 = 1;
+    /// [`muster_core::record::TargetSearch`].
+    pub const TARGET_SEARCH: u64 = 1;
 }
 
 /// The slot of a plain variable.

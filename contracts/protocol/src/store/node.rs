@@ -5,12 +5,12 @@ use crate::store::layout::{node, node_slot};
 use crate::store::task::{ModelSet, Task};
 use core::ops::{Deref, DerefMut};
 use muster_core::id::{ModelId, NodeId};
-use muster_core::record::{Commitment, Duty, Escrow, Models, Node, Operator, Order, Scores};
+use muster_core::record::{Assignment, Commitment, Escrow, Models, Node, Operator, Order, Scores};
 use muster_core::word::Word;
 
 /// A node with its record read.
 #[derive(Clone, Copy, Debug)]
-pub struct Seat {
+pub struct NodeHandle {
     /// Its number.
     pub id: NodeId,
     /// The slot of its record.
@@ -22,39 +22,39 @@ pub struct Seat {
 /// A node that has no task and stands in no list. Whoever has one gives it a place, or to somebody who does: else it would be lost.
 #[must_use = "a node that is given no place is lost"]
 #[derive(Debug)]
-pub struct Unplaced(Seat);
+pub struct Unplaced(NodeHandle);
 
 impl Unplaced {
     /// Of a node whose task has just ended, or that was just taken out of where it stood.
     #[inline(always)]
-    pub fn of(seat: Seat) -> Unplaced {
-        Unplaced(seat)
+    pub fn of(handle: NodeHandle) -> Unplaced {
+        Unplaced(handle)
     }
 }
 
 impl Deref for Unplaced {
-    type Target = Seat;
+    type Target = NodeHandle;
     #[inline(always)]
-    fn deref(&self) -> &Seat {
+    fn deref(&self) -> &NodeHandle {
         &self.0
     }
 }
 
 impl DerefMut for Unplaced {
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Seat {
+    fn deref_mut(&mut self) -> &mut NodeHandle {
         &mut self.0
     }
 }
 
-impl Seat {
+impl NodeHandle {
     /// Reads a node.
-    pub fn load<H: Host>(host: &H, id: NodeId) -> Seat {
+    pub fn load<H: Host>(host: &H, id: NodeId) -> NodeHandle {
         let slot = node_slot(host, id);
-        Seat { id, slot, node: host.get(slot) }
+        NodeHandle { id, slot, node: host.get(slot) }
     }
 
-    /// Writes what was changed in [`Seat::node`].
+    /// Writes what was changed in [`NodeHandle::node`].
     pub fn put<H: Host>(&self, host: &mut H) {
         host.put(self.slot, &self.node);
     }
@@ -80,13 +80,13 @@ impl Seat {
     }
 
     /// What it was singled out for.
-    pub fn duty<H: Host>(&self, host: &H) -> Duty {
-        host.get(offset(self.slot, node::DUTY))
+    pub fn assignment<H: Host>(&self, host: &H) -> Assignment {
+        host.get(offset(self.slot, node::ASSIGNMENT))
     }
 
     /// Writes it.
-    pub fn set_duty<H: Host>(&self, host: &mut H, duty: &Duty) {
-        host.put(offset(self.slot, node::DUTY), duty);
+    pub fn set_assignment<H: Host>(&self, host: &mut H, assignment: &Assignment) {
+        host.put(offset(self.slot, node::ASSIGNMENT), assignment);
     }
 
     /// The order of the running (or last) task.

@@ -3,9 +3,9 @@
 use crate::abi::{emit, IMuster::*};
 use crate::host::Host;
 use crate::store::layout::{node_slot, slot, GROUPS_BY_CLASS};
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::store::sampler::{Among, Counts};
-use crate::store::tournament::{height, Bracket, NONE};
+use crate::store::tournament::{height, TournamentTree, NONE};
 use crate::store::{registry, sampler};
 use crate::Result;
 use muster_core::id::NodeId;
@@ -16,7 +16,7 @@ pub const NODES_MAX: u32 = (1 << 24) - 2;
 
 /// All joined nodes together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Roster {
+pub struct NodeStore {
     issued: u32,
     joined: u32,
     max_stake: u64,
@@ -24,11 +24,11 @@ pub struct Roster {
     max_vram: u16,
 }
 
-impl Roster {
+impl NodeStore {
     /// As the head word and the rules have it.
-    pub fn of(head: &Head, rules: &Rules) -> Roster {
+    pub fn of(head: &Head, rules: &Rules) -> NodeStore {
         let &Head { issued, joined, max_stake, max_vram, .. } = head;
-        Roster { issued, joined, max_stake, lowest: rules.lowest, max_vram }
+        NodeStore { issued, joined, max_stake, lowest: rules.lowest, max_vram }
     }
 
     /// Its part of them.
@@ -50,7 +50,7 @@ impl Roster {
         self.joined
     }
 
-    /// Their largest stake, in granules.
+    /// Their largest stake, in stake units.
     pub fn max_stake(&self) -> u64 {
         self.max_stake
     }
@@ -83,82 +83,82 @@ impl Roster {
         ensure!(issued < NODES_MAX, NetworkFull(self.joined));
         if levels(issued + 1) > levels(issued) {
             let top = if self.joined == 0 { NONE } else { self.max_stake + 1 };
-            Bracket::STAKES.grow(host, levels(issued), top);
+            TournamentTree::STAKES.grow(host, levels(issued), top);
         }
         self.issued = issued + 1;
         Ok(NodeId(issued + 1))
     }
 
     /// Counts a node that joined, and enters it among the active ones; its operator's record is given.
-    pub fn enter<H: Host>(&mut self, host: &mut H, seat: &Seat, operator: Operator, base: u64) {
+    pub fn enter<H: Host>(&mut self, host: &mut H, handle: &NodeHandle, operator: Operator, base: u64) {
         self.joined += 1;
-        if registry::joined(host, seat.node.group) == Some(0) {
-            registry::count_manned(host, seat.node.group, true, &mut self.max_vram);
+        if registry::joined(host, handle.node.group) == Some(0) {
+            registry::count_manned(host, handle.node.group, true, &mut self.max_vram);
         }
-        self.activate(host, seat, operator, base);
-        registry::count_joined(host, seat.node.group, true);
-        self.set_stake_key(host, seat.id, seat.node.stake + 1);
+        self.activate(host, handle, operator, base);
+        registry::count_joined(host, handle.node.group, true);
+        self.set_stake_key(host, handle.id, handle.node.stake + 1);
     }
 
     /// Takes a node that leaves out of the counts, and out of the active ones; gives who runs it.
-    pub fn leave<H: Host>(&mut self, host: &mut H, seat: &mut Seat, base: u64) -> Operator {
+    pub fn leave<H: Host>(&mut self, host: &mut H, handle: &mut NodeHandle, base: u64) -> Operator {
         self.joined -= 1;
-        let operator = if seat.node.inactive() {
-            seat.node.duties &= !Node::INACTIVE;
-            sampler::count_absent(host, seat.node.group, false);
-            seat.operator(host)
+        let operator = if handle.node.inactive() {
+            handle.node.duties &= !Node::INACTIVE;
+            sampler::count_absent(host, handle.node.group, false);
+            handle.operator(host)
         } else {
-            self.deactivate(host, seat, seat.node.class(base))
+            self.deactivate(host, handle, handle.node.class(base))
         };
-        if registry::joined(host, seat.node.group) == Some(0) {
-            registry::count_manned(host, seat.node.group, false, &mut self.max_vram);
+        if registry::joined(host, handle.node.group) == Some(0) {
+            registry::count_manned(host, handle.node.group, false, &mut self.max_vram);
         }
-        registry::count_joined(host, seat.node.group, false);
-        self.set_stake_key(host, seat.id, NONE);
+        registry::count_joined(host, handle.node.group, false);
+        self.set_stake_key(host, handle.id, NONE);
         operator
     }
 
     /// Takes a paused node out of the active ones until it resumes, if it can be counted.
-    pub fn set_aside<H: Host>(&mut self, host: &mut H, seat: &mut Seat, base: u64) {
-        if sampler::count_absent(host, seat.node.group, true) {
-            self.deactivate(host, seat, seat.node.class(base));
-            seat.node.duties |= Node::INACTIVE;
-            seat.put(host);
-            emit::<NodeSetAside>(host, (seat.id,), ());
+    pub fn set_aside<H: Host>(&mut self, host: &mut H, handle: &mut NodeHandle, base: u64) {
+        if sampler::count_absent(host, handle.node.group, true) {
+            self.deactivate(host, handle, handle.node.class(base));
+            handle.node.duties |= Node::INACTIVE;
+            handle.put(host);
+            emit::<NodeSetAside>(host, (handle.id,), ());
         }
     }
 
     /// Enters a node among the active ones again that resumes.
-    pub fn take_back<H: Host>(&mut self, host: &mut H, seat: &mut Seat, base: u64) {
-        if seat.node.inactive() {
-            seat.node.duties &= !Node::INACTIVE;
-            sampler::count_absent(host, seat.node.group, false);
-            let operator = seat.operator(host);
-            self.activate(host, seat, operator, base);
+    pub fn take_back<H: Host>(&mut self, host: &mut H, handle: &mut NodeHandle, base: u64) {
+        if handle.node.inactive() {
+            handle.node.duties &= !Node::INACTIVE;
+            sampler::count_absent(host, handle.node.group, false);
+            let operator = handle.operator(host);
+            self.activate(host, handle, operator, base);
         }
     }
 
     /// Enters a node's changed stake; `from` and `to` are the stake classes before and after.
-    pub fn restake<H: Host>(&mut self, host: &mut H, seat: &Seat, from: u8, to: u8, base: u64) {
-        if from != to && !seat.node.inactive() {
-            let operator = self.deactivate(host, seat, from);
-            self.activate(host, seat, operator, base);
+    pub fn restake<H: Host>(&mut self, host: &mut H, handle: &NodeHandle, from: u8, to: u8, base: u64) {
+        if from != to && !handle.node.inactive() {
+            let operator = self.deactivate(host, handle, from);
+            self.activate(host, handle, operator, base);
         }
-        self.set_stake_key(host, seat.id, seat.node.stake + 1);
+        self.set_stake_key(host, handle.id, handle.node.stake + 1);
     }
 
     /// Enters a node's stake (+ 1; [`NONE`] when it leaves) and keeps the largest right.
     fn set_stake_key<H: Host>(&mut self, host: &mut H, id: NodeId, key: u64) {
-        if let Some(top) = Bracket::STAKES.set(host, 0, levels(self.issued), id.0 - 1, key) {
+        if let Some(top) = TournamentTree::STAKES.set(host, 0, levels(self.issued), id.0 - 1, key) {
             self.max_stake = top.max(NONE) - 1;
         }
     }
 
     /// Enters a node, whose operator's record is given, among the active ones.
-    fn activate<H: Host>(&mut self, host: &mut H, seat: &Seat, operator: Operator, base: u64) {
-        let class = seat.node.class(base);
-        let place = sampler::insert(host, Among::Active, seat.node.group, class, seat.id);
-        seat.set_operator(host, &Operator { place, ..operator });
+    fn activate<H: Host>(&mut self, host: &mut H, handle: &NodeHandle, operator: Operator, base: u64) {
+        let class = handle.node.class(base);
+        let place = sampler::insert(host, Among::Active, handle.node.group, class, handle.id);
+        handle.set_operator(host, &Operator { place, ..operator });
         if place == 0 {
             self.count_class(host, class, true);
         }
@@ -166,11 +166,11 @@ impl Roster {
 
     /// Takes a node out of the active ones; `class` is the stake class that it was entered with.
     #[inline(never)]
-    fn deactivate<H: Host>(&mut self, host: &mut H, seat: &Seat, class: u8) -> Operator {
-        let operator = seat.operator(host);
-        let (moved, left) = sampler::remove(host, Among::Active, seat.node.group, class, operator.place);
+    fn deactivate<H: Host>(&mut self, host: &mut H, handle: &NodeHandle, class: u8) -> Operator {
+        let operator = handle.operator(host);
+        let (moved, left) = sampler::remove(host, Among::Active, handle.node.group, class, operator.place);
         if let Some(moved) = moved {
-            let other = Seat { id: moved, slot: node_slot(host, moved), node: seat.node };
+            let other = NodeHandle { id: moved, slot: node_slot(host, moved), node: handle.node };
             let entry = other.operator(host);
             other.set_operator(host, &Operator { place: operator.place, ..entry });
         }
@@ -192,7 +192,7 @@ impl Roster {
     }
 }
 
-/// Levels of the bracket of stakes; one at least, so that the second node to join finds its word written.
+/// Levels of the tree of stakes; one at least, so that the second node to join finds its word written.
 fn levels(issued: u32) -> u32 {
     height(issued).max(1)
 }

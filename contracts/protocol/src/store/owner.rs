@@ -12,6 +12,6 @@ pub const UPGRADE_DELAY_MIN: u32 = 2 * 86_400;
 
 pub fn ownership<H: Host>(host: &H) -> Result<Ownership> {
     let o: Ownership = host.get(slot(OWNERSHIP));
-    ensure!(o.granule > 0, NotInitialised);
+    ensure!(o.stake_unit > 0, NotInitialised);
     Ok(o)
 }

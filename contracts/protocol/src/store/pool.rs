@@ -1,14 +1,14 @@
 //! Priority pools: entries with a 64-bit key each, the greatest and the least known at any time.
 //!
 //! An entry keeps its place from insertion to removal. Costs, for n places: [`insert`] and
-//! [`remove`] write one leaf word, and log4(n) - 1 words of each bracket at worst; one on average.
+//! [`remove`] write one leaf word, and log4(n) - 1 words of each tree at worst; one on average.
 //!
 //! Free places are a list, used last in, first out: where a free place's key would be stands 1 + the one that is used after it,
 //! counted from 1; the pool's record names the first. So no other word is read or written for them.
 
 use crate::host::Host;
 use crate::store::layout::{entry, POOLS};
-use crate::store::tournament::{height, lane_of, least, Bracket, LEAST, NONE};
+use crate::store::tournament::{height, lane_of, least, TournamentTree, LEAST, NONE};
 use muster_core::id::QueueId;
 use muster_core::record::Pool;
 
@@ -44,7 +44,7 @@ pub fn key_at<H: Host>(host: &H, id: QueueId, pool: &Pool, place: u32) -> u64 {
 
 /// What stands at a place of a pool that has had more than one.
 fn lane<H: Host>(host: &H, id: QueueId, place: u32) -> u64 {
-    Bracket::best(id.0).word(host, 0, place).0[(place & 3) as usize]
+    TournamentTree::best(id.0).word(host, 0, place).0[(place & 3) as usize]
 }
 
 /// Puts a key (at least [`LEAST`]) into a pool; gives its place. The caller stores `pool`.
@@ -58,9 +58,9 @@ pub fn insert<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, key: u64) -> 
         let old = height(place);
         pool.slots += 1;
         if place > 0 && height(pool.slots) > old {
-            Bracket::best(id.0).grow(host, old, pool.best);
+            TournamentTree::best(id.0).grow(host, old, pool.best);
             if old > 0 {
-                Bracket::worst(id.0).grow(host, old, !pool.worst);
+                TournamentTree::worst(id.0).grow(host, old, !pool.worst);
             }
         }
         place
@@ -87,7 +87,7 @@ pub fn replace<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32, 
 
 /// The place of the greatest key.
 pub fn best_place<H: Host>(host: &H, id: QueueId, pool: &Pool) -> u32 {
-    Bracket::best(id.0).descend(host, height(pool.slots), 0, 0)
+    TournamentTree::best(id.0).descend(host, height(pool.slots), 0, 0)
 }
 
 /// The place of the least key.
@@ -96,8 +96,8 @@ pub fn worst_place<H: Host>(host: &H, id: QueueId, pool: &Pool) -> u32 {
     if h == 0 {
         return 0;
     }
-    let word = Bracket::worst(id.0).descend(host, h, 0, 1);
-    let leaf = Bracket::best(id.0).word(host, 0, word * 4);
+    let word = TournamentTree::worst(id.0).descend(host, h, 0, 1);
+    let leaf = TournamentTree::best(id.0).word(host, 0, word * 4);
     word * 4 + lane_of(leaf, least(leaf))
 }
 
@@ -107,16 +107,16 @@ fn set<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32, key: u64
         (pool.best, pool.worst) = if key >= LEAST { (key, key) } else { (0, 0) };
         return;
     }
-    let best = Bracket::best(id.0);
+    let best = TournamentTree::best(id.0);
     let former = least(best.word(host, 0, place));
     if let Some(k) = best.set(host, 0, h, place, key) {
         pool.best = if k > NONE { k } else { 0 };
     }
     let low = least(best.word(host, 0, place));
-    // What does not trail its word is none of the other bracket's business.
+    // What does not trail its word is none of the other tree's business.
     if low != former {
         let key = if low == u64::MAX { NONE } else { !low };
-        if let Some(k) = Bracket::worst(id.0).set(host, 1, h, place, key) {
+        if let Some(k) = TournamentTree::worst(id.0).set(host, 1, h, place, key) {
             pool.worst = if k > NONE { !k } else { 0 };
         }
     }

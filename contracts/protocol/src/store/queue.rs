@@ -1,18 +1,18 @@
 //! The task queue (the dispatch documents): a queue for each [`Grade`], and in it for each VRAM size (any GPU) and each GPU
-//! group, each a pool; for each grade a bracket over the heads of the queues for any GPU, so that a freed node finds its best
-//! task in a few words; a bracket over the worst of every queue, so that the lowest value of all is found as quickly.
+//! group, each a pool; for each grade a tree over the heads of the queues for any GPU, so that a freed node finds its best
+//! task in a few words; a tree over the worst of every queue, so that the lowest value of all is found as quickly.
 
 use crate::host::Host;
 use crate::store::layout::{entry, slot, ENTRIES, QUEUE, QUEUE_GROUPS};
 use crate::store::pool::{self, SUSPENDED};
 use crate::store::task::Task;
-use crate::store::tournament::{greatest, height, Bracket, NONE};
+use crate::store::tournament::{greatest, height, TournamentTree, NONE};
 use muster_core::id::{GpuGroup, Grade, QueueId, Ticket};
 use muster_core::record::{Pool, Queue};
 use muster_core::value::value_of_key;
 use muster_core::word::Word;
 
-/// Levels that the bracket over VRAM sizes has from the start: 4^3 = 64 sizes. It grows to 5 at most, as larger ones are asked for.
+/// Levels that the tree over VRAM sizes has from the start: 4^3 = 64 sizes. It grows to 5 at most, as larger ones are asked for.
 const SIZE_LEVELS: u32 = 3;
 
 /// The slot of a queued task.
@@ -31,7 +31,7 @@ pub fn insert<H: Host>(host: &mut H, task: &Task, key: u64) -> Ticket {
         q.groups += 1;
         p.index = q.groups;
         if q.groups > 1 && height(q.groups) > old {
-            Bracket::GROUPS.grow(host, old, q.worst);
+            TournamentTree::GROUPS.grow(host, old, q.worst);
         }
         host.put(slot(QUEUE), &q);
         let names = entry(host, QUEUE_GROUPS, (q.groups - 1) as u64 / 8);
@@ -119,7 +119,7 @@ pub fn best_of_group<H: Host>(host: &H, grade: Grade, group: GpuGroup) -> Option
     (p.live > 0).then_some(Best { queue, key: p.best })
 }
 
-/// Levels of a grade's bracket over VRAM sizes.
+/// Levels of a grade's tree over VRAM sizes.
 fn size_levels(q: &Queue, grade: u8) -> u32 {
     SIZE_LEVELS + (q.grown as u32 >> (2 * grade) & 3)
 }
@@ -127,7 +127,7 @@ fn size_levels(q: &Queue, grade: u8) -> u32 {
 /// The best key of a grade's queues for any GPU up to a VRAM size, and the size.
 fn best_up_to<H: Host>(host: &H, grade: Grade, vram: u16) -> Option<(u64, u32)> {
     let levels = size_levels(&host.get(slot(QUEUE)), grade as u8);
-    Bracket::sizes(grade as u8).best_up_to(host, levels, (vram as u32).min((1 << (2 * levels)) - 1))
+    TournamentTree::sizes(grade as u8).best_up_to(host, levels, (vram as u32).min((1 << (2 * levels)) - 1))
 }
 
 /// The best head of a grade's queues for any GPU up to a VRAM size.
@@ -180,7 +180,7 @@ pub fn worst<H: Host>(host: &H) -> Option<u64> {
 /// The task with the lowest key; only while something is queued.
 pub fn worst_ticket<H: Host>(host: &H) -> Ticket {
     let q: Queue = host.get(slot(QUEUE));
-    let index = Bracket::GROUPS.descend(host, height(q.groups), 0, 0);
+    let index = TournamentTree::GROUPS.descend(host, height(q.groups), 0, 0);
     let id = queue_at(host, index);
     Ticket::new(id, pool::worst_place(host, id, &pool::load(host, id)))
 }
@@ -204,7 +204,7 @@ fn settle<H: Host>(host: &mut H, id: QueueId, before: &Pool, after: &Pool) {
     }
     let mut q: Queue = host.get(slot(QUEUE));
     if head {
-        let (sizes, vram, levels) = (Bracket::sizes(id.grade()), id.group().0, size_levels(&q, id.grade()));
+        let (sizes, vram, levels) = (TournamentTree::sizes(id.grade()), id.group().0, size_levels(&q, id.grade()));
         let wanted = height(vram + 1);
         if wanted > levels {
             let top = greatest(sizes.word(host, levels - 1, 0)).max(NONE);
@@ -221,7 +221,7 @@ fn settle<H: Host>(host: &mut H, id: QueueId, before: &Pool, after: &Pool) {
     }
     if tail {
         let key = if after.live == 0 { NONE } else { !after.worst };
-        if let Some(worst) = Bracket::GROUPS.set(host, 0, height(q.groups), after.index - 1, key) {
+        if let Some(worst) = TournamentTree::GROUPS.set(host, 0, height(q.groups), after.index - 1, key) {
             q.worst = worst;
         }
     }

@@ -10,7 +10,7 @@
 use crate::abi::{emit, IMuster::GpuGroupListed};
 use crate::host::{offset, Host};
 use crate::store::layout::{entry, node, GPU_COUNTS, GPU_LISTED, GPU_NAMES, GPU_NUMBERS, HOLDERS, SIZES_JOINED, SIZES_OF_TRIOS};
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::store::sampler::{self, Among, Counts, GPU_MODELS_MAX, VRAM_MAX};
 use crate::store::task::ModelSet;
 use crate::store::text::{put_text, text};
@@ -384,7 +384,7 @@ pub fn count_held<H: Host>(host: &H, slot: Word, entries: u8, wanted: &ModelSet)
 }
 
 /// How many of `wanted` are in use on a node.
-pub fn count_in_use<H: Host>(host: &H, seat: &Seat, wanted: &ModelSet) -> u32 {
-    let used = seat.in_use(host);
+pub fn count_in_use<H: Host>(host: &H, handle: &NodeHandle, wanted: &ModelSet) -> u32 {
+    let used = handle.in_use(host);
     wanted.as_slice().iter().filter(|m| used.as_slice().contains(m)).count() as u32
 }

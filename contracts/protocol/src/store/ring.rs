@@ -6,13 +6,13 @@ use crate::store::layout::{self, entry, PENDING, PENDING_CHOSEN, PENDING_RESERVE
 use crate::store::task::{ModelSet, Task};
 use alloc::vec::Vec;
 use muster_core::id::NodeId;
-use muster_core::record::{Call, Head, Order, Reserved};
+use muster_core::record::{Head, Order, Reserved, ValidatorDraw};
 use muster_core::word::Word;
 
 /// Places in the ring of tasks; one is always free.
 pub const RING: u16 = 4_096;
 /// Places in the ring of calls; one is always free.
-pub const CALLS: u16 = 256;
+pub const VALIDATOR_DRAWS: u16 = 256;
 
 /// What waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,13 +36,13 @@ impl Ring {
     }
 
     /// The calls for validators, as the head word has them.
-    pub fn of_calls(head: &Head) -> Ring {
-        Ring { first: head.calls_head as u16, end: head.calls_tail as u16, size: CALLS }
+    pub fn of_validator_draws(head: &Head) -> Ring {
+        Ring { first: head.validator_draws_head as u16, end: head.validator_draws_tail as u16, size: VALIDATOR_DRAWS }
     }
 
     /// Their part of the head word.
-    pub fn write_calls(&self, head: &mut Head) {
-        (head.calls_head, head.calls_tail) = (self.first as u8, self.end as u8);
+    pub fn write_validator_draws(&self, head: &mut Head) {
+        (head.validator_draws_head, head.validator_draws_tail) = (self.first as u8, self.end as u8);
     }
 
     /// How many wait.
@@ -61,7 +61,7 @@ impl Ring {
     }
 
     fn place<H: Host>(self, host: &H, i: u64) -> Word {
-        let map = if self.size == CALLS { layout::CALLS } else { PENDING };
+        let map = if self.size == VALIDATOR_DRAWS { layout::VALIDATOR_DRAWS } else { PENDING };
         entry(host, map, i % self.size as u64)
     }
 
@@ -115,7 +115,7 @@ impl Ring {
     }
 
     /// Puts the call for a sampled task's validators at the end, to be drawn by the hash of `block`.
-    pub fn push_call<H: Host>(&mut self, host: &mut H, call: &Call, order: &Order, block: u64) {
+    pub fn push_validator_draw<H: Host>(&mut self, host: &mut H, call: &ValidatorDraw, order: &Order, block: u64) {
         let place = self.place(host, self.end as u64);
         host.put(place, call);
         host.put(offset(place, 1), &Order { moment: block, ..*order });
@@ -123,7 +123,7 @@ impl Ring {
     }
 
     /// Takes the first call out, which [`Ring::first`] gave.
-    pub fn take_call<H: Host>(&mut self, host: &H, slot: Word) -> Call {
+    pub fn take_validator_draw<H: Host>(&mut self, host: &H, slot: Word) -> ValidatorDraw {
         self.drop_first();
         host.get(slot)
     }

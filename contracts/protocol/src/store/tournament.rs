@@ -7,7 +7,7 @@
 //! instead ([`crate::store::pool`]), by a number below [`LEAST`].
 
 use crate::host::Host;
-use crate::store::layout::{entry, BRACKETS};
+use crate::store::layout::{entry, TOURNAMENT_TREES};
 use muster_core::word::Word;
 
 /// A place emptied.
@@ -17,12 +17,12 @@ pub const LEAST: u64 = 1 << 32;
 
 /// One tree among all: a kind, and a number within the kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bracket(u64);
+pub struct TournamentTree(u64);
 
-impl Bracket {
+impl TournamentTree {
     /// Keys of a pool, greatest first.
-    pub const fn best(pool: u32) -> Bracket {
-        Bracket(pool as u64)
+    pub const fn best(pool: u32) -> TournamentTree {
+        TournamentTree(pool as u64)
     }
     /// The greatest key of a word; [`NONE`] if it has none.
     fn top(self, w: Word) -> u64 {
@@ -33,22 +33,22 @@ impl Bracket {
             top
         }
     }
-    /// The complements of a pool's keys, from level 1 up; level 0 is shared with [`Bracket::best`].
-    pub const fn worst(pool: u32) -> Bracket {
-        Bracket(1 << 32 | pool as u64)
+    /// The complements of a pool's keys, from level 1 up; level 0 is shared with [`TournamentTree::best`].
+    pub const fn worst(pool: u32) -> TournamentTree {
+        TournamentTree(1 << 32 | pool as u64)
     }
     /// Best key of each of a grade's queues for any GPU, by VRAM.
-    pub const fn sizes(grade: u8) -> Bracket {
-        Bracket(2 << 32 | grade as u64)
+    pub const fn sizes(grade: u8) -> TournamentTree {
+        TournamentTree(2 << 32 | grade as u64)
     }
     /// Complement of the worst key of each queue.
-    pub const GROUPS: Bracket = Bracket(3 << 32);
+    pub const GROUPS: TournamentTree = TournamentTree(3 << 32);
     /// Stake + 1 of each joined node.
-    pub const STAKES: Bracket = Bracket(4 << 32);
+    pub const STAKES: TournamentTree = TournamentTree(4 << 32);
 
     fn slot<H: Host>(self, host: &H, level: u32, index: u32) -> Word {
         // 35 bits of tree, 5 of level, 24 of index.
-        entry(host, BRACKETS, self.0 << 29 | (level as u64) << 24 | index as u64)
+        entry(host, TOURNAMENT_TREES, self.0 << 29 | (level as u64) << 24 | index as u64)
     }
 
     /// The word at `level` above place `pos`.

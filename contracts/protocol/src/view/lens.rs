@@ -10,7 +10,7 @@ use crate::flow::weigh::in_scope;
 use crate::host::{offset, Host};
 use crate::store::groups::Group;
 use crate::store::layout::{slot, LIMITS, OWNERSHIP};
-use crate::store::node::Seat;
+use crate::store::node::NodeHandle;
 use crate::store::pool::{self, SUSPENDED};
 use crate::store::registry::Holders;
 use crate::store::sampler::{self, Among, Counts};
@@ -52,15 +52,15 @@ impl<H: Host> Network<'_, H> {
             burnt: accounts::burnt(self.host),
             groups: places.live,
             groupPlaces: places.issued,
-            granule: o.granule,
+            stakeUnit: o.stake_unit,
             paused: self.terms().paused,
             tasks: self.tasks,
-            nodesIssued: self.roster.issued(),
-            nodesJoined: self.roster.joined(),
+            nodesIssued: self.node_store.issued(),
+            nodesJoined: self.node_store.joined(),
             pending: self.ring.len(),
             queued: self.queued,
             queueCapacity: self.queue_capacity().min(u32::MAX as u64) as u32,
-            largestStake: self.wei(self.roster.max_stake()),
+            largestStake: self.wei(self.node_store.max_stake()),
         }
     }
 
@@ -76,23 +76,23 @@ impl<H: Host> Network<'_, H> {
         }
     }
 
-    fn known(&self, id: NodeId) -> Result<Seat> {
-        self.roster.check(id)?;
-        Ok(Seat::load(self.host, id))
+    fn known(&self, id: NodeId) -> Result<NodeHandle> {
+        self.node_store.check(id)?;
+        Ok(NodeHandle::load(self.host, id))
     }
 
     /// See `IMuster.node`.
     pub fn node_view(&self, id: NodeId) -> Result<IMuster::NodeView> {
-        let seat = self.known(id)?;
-        let n = &seat.node;
+        let handle = self.known(id)?;
+        let n = &handle.node;
         let reliability = reliability(self, n);
-        let operator = seat.operator(self.host);
-        let order = seat.order(self.host);
+        let operator = handle.operator(self.host);
+        let order = handle.order(self.host);
         let until = match n.parked {
             Node::SET_BACK | Node::WAITS => suspended::places(self.host).1(n.pos).map_or(0, |(_, until)| until),
             _ => 0,
         };
-        let scores = seat.scores(self.host);
+        let scores = handle.scores(self.host);
         Ok(IMuster::NodeView {
             node: id.0,
             operator: operator.account.into(),
@@ -109,11 +109,11 @@ impl<H: Host> Network<'_, H> {
             joinedAt: operator.joined_at,
             task: order.id.0,
             deadline: order.moment,
-            models: numbers(&held_models(self, &seat)),
-            inUse: numbers(seat.in_use(self.host).as_slice()),
+            models: numbers(&held_models(self, &handle)),
+            inUse: numbers(handle.in_use(self.host).as_slice()),
             openCommitments: n.open(),
             held: n.held(),
-            calledTo: if n.called() { seat.duty(self.host).group } else { 0 },
+            calledTo: if n.called() { handle.assignment(self.host).group } else { 0 },
             right: scores.right,
             judged: scores.judged,
             rating: scores.record().rating(),
@@ -123,17 +123,17 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.nodes`.
     pub fn node_views(&self, from: u32, count: u32) -> Result<Vec<IMuster::NodeView>> {
         ensure!(count <= NODES_PAGE, PageTooLong(count, NODES_PAGE));
-        page(from.max(1) - 1, count, self.roster.issued())?.map(|i| self.node_view(NodeId(i + 1))).collect()
+        page(from.max(1) - 1, count, self.node_store.issued())?.map(|i| self.node_view(NodeId(i + 1))).collect()
     }
 
     /// See `IMuster.weightOf`.
     pub fn weight_of(&self, id: NodeId, spec: &IMuster::TaskSpec) -> Result<IMuster::WeightView> {
-        let seat = self.known(id)?;
+        let handle = self.known(id)?;
         let (order, models, _) = self.order_for(spec)?;
         let task = Task { escrow: Escrow::default(), order, models };
-        let f = self.factors(&seat.node);
-        let (locality, _) = self.locality(&seat, &models);
-        let fit = seat.node.idle() && in_scope(&seat, &task) && qos::eligible(f.reliability, self.rules.exclusion_ppm);
+        let f = self.factors(&handle.node);
+        let (locality, _) = self.locality(&handle, &models);
+        let fit = handle.node.idle() && in_scope(&handle, &task) && qos::eligible(f.reliability, self.rules.exclusion_ppm);
         Ok(IMuster::WeightView {
             eligible: fit,
             staking: f.staking,
@@ -201,22 +201,22 @@ impl<H: Host> Network<'_, H> {
         Self::task_view(&Task::default(), NONE_THERE)
     }
 
-    fn running_view(&self, seat: &Seat) -> IMuster::TaskView {
-        if !seat.node.running() {
+    fn running_view(&self, handle: &NodeHandle) -> IMuster::TaskView {
+        if !handle.node.running() {
             return Self::no_task();
         }
-        let order = seat.order(self.host);
+        let order = handle.order(self.host);
         let (status, group) = match order.phase() {
             Phase::Running => (RUNNING, None),
             Phase::Committed => (COMMITTED, None),
             Phase::Calling => (CALLING, None),
             Phase::Member { place } => (IN_GROUP, Group::at(self.host, place)),
         };
-        let own = || Task { escrow: seat.escrow(self.host), order, models: seat.in_use(self.host) };
+        let own = || Task { escrow: handle.escrow(self.host), order, models: handle.in_use(self.host) };
         let task = group.map_or_else(own, |group| group.task(self.host));
         let view = Self::task_view(&task, status);
         IMuster::TaskView {
-            node: seat.id.0,
+            node: handle.id.0,
             deadline: order.moment,
             boosts: order.boosts(),
             group: group.map_or(0, |group| group.place),
@@ -266,14 +266,14 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// See `IMuster.calls`.
-    pub fn calls_view(&self, from: u32, count: u32) -> Result<Vec<IMuster::TaskView>> {
+    pub fn validator_draws_view(&self, from: u32, count: u32) -> Result<Vec<IMuster::TaskView>> {
         let view = |i| {
-            let at = self.calls.slot(self.host, i);
+            let at = self.validator_draws.slot(self.host, i);
             let block = self.host.get::<Order>(offset(at, 1)).moment;
-            let view = self.running_view(&Seat::load(self.host, self.host.get::<Call>(at).node));
+            let view = self.running_view(&NodeHandle::load(self.host, self.host.get::<ValidatorDraw>(at).node));
             IMuster::TaskView { drawBlock: block, ..view }
         };
-        Ok(page(from, count, self.calls.len())?.map(view).collect())
+        Ok(page(from, count, self.validator_draws.len())?.map(view).collect())
     }
 
     fn pending_view(&self, i: u32) -> IMuster::TaskView {
@@ -304,8 +304,8 @@ impl<H: Host> Network<'_, H> {
         if id.0 == 0 || id.0 > self.tasks {
             return Self::no_task();
         }
-        if self.roster.check(node).is_ok() {
-            let view = self.running_view(&Seat::load(self.host, node));
+        if self.node_store.check(node).is_ok() {
+            let view = self.running_view(&NodeHandle::load(self.host, node));
             if view.id == id.0 {
                 return view;
             }
@@ -372,8 +372,8 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.bestQueued`.
     pub fn best_queued(&self, id: NodeId) -> Result<IMuster::TaskView> {
-        let seat = self.known(id)?;
-        let group = seat.node.group;
+        let handle = self.known(id)?;
+        let group = handle.node.group;
         let alike = registry::listed(self.host, group);
         let several = queue::best_replicated(self.host, group, alike, true, Some(group.vram()));
         let best = queue::better(queue::best_single(self.host, group), several);

@@ -27,7 +27,7 @@ const GAS_EXPECTED: u64 = 400_000;
 
 /// What joining costs, in wei.
 struct Terms {
-    granule: U256,
+    stake_unit: U256,
     least: U256,
     /// For a GPU that nobody had before.
     group_fee: U256,
@@ -65,11 +65,11 @@ fn popularity(requests: &[Request]) -> Vec<(String, u64)> {
 impl Demo {
     /// Gives every account what it will need, lets the fleet join, and reads the weights.
     pub(super) async fn fund_and_join(&mut self, fleet: &[Gpu]) -> Result<()> {
-        let granule = U256::from(self.ask(overviewCall {}).await?.granule);
+        let stake_unit = U256::from(self.ask(overviewCall {}).await?.stakeUnit);
         let terms = Terms {
-            granule,
-            least: self.parameter("minStake").await? * granule,
-            group_fee: self.parameter("groupFee").await? * granule,
+            stake_unit,
+            least: self.parameter("minStake").await? * stake_unit,
+            group_fee: self.parameter("groupFee").await? * stake_unit,
         };
         let joins = self.joins(fleet, &terms);
         for place in 0..fleet.len() {
@@ -137,7 +137,7 @@ impl Demo {
                 .map(|(name, _)| model_id(name));
             Join {
                 gpu,
-                stake: (terms.least / terms.granule * times / U256::from(1_000)) * terms.granule,
+                stake: (terms.least / terms.stake_unit * times / U256::from(1_000)) * terms.stake_unit,
                 models: models.collect(),
             }
         };

@@ -20,7 +20,7 @@ use muster_protocol::IMuster::{self, *};
 
 use super::agenda::Agenda;
 use super::events::Event;
-use super::ledger::{submit, Ledger, Party, BEGINNING, GRANULE};
+use super::ledger::{submit, Ledger, Party, BEGINNING, STAKE_UNIT};
 use super::report::{NodeReport, Report};
 use super::workload::{download_time, exponential, fee, NodeSpec, Source, TaskSpec, TICKS};
 use crate::random::Random;
@@ -344,7 +344,7 @@ impl Engine {
             Due::Raise(i) => {
                 if self.present(i) {
                     let added = u128::from(self.actors[i as usize].spec.stake / 10);
-                    self.call(Party::Operator(i), added * u128::from(GRANULE), &raiseStakeCall {});
+                    self.call(Party::Operator(i), added * u128::from(STAKE_UNIT), &raiseStakeCall {});
                 }
             }
             Due::Downloaded(i, model) => self.downloaded(i, model),
@@ -427,7 +427,7 @@ impl Engine {
         }
         let actor = &self.actors[i as usize];
         let stake = actor.spec.stake + self.ledger.group_fee(&actor.spec.gpu, actor.spec.vram);
-        let value = u128::from(stake) * u128::from(GRANULE);
+        let value = u128::from(stake) * u128::from(STAKE_UNIT);
         let (gpu, vram, models) = (actor.spec.gpu.clone(), actor.spec.vram, actor.held.clone());
         let call = joinCall { gpuName: gpu, vram, models };
         if self.call(Party::Operator(i), value, &call) {

@@ -192,7 +192,7 @@ fn introduction(page: &mut String, options: &Options) {
          Made by\n\n```\nscript/sim network{}{}\n```\n\n\
          {} nodes and {} tasks in each run, {} seeds, unless said otherwise; all figures are in \
          [figures/network.csv](figures/network.csv). ± is a 95 % confidence interval over seeds (Student's t); where it would come \
-         near zero or below, which no quantity here can be, the ends of the interval of its logarithm stand in brackets. Differences are \
+         near zero or below, which no quantity here can be, the ends of the interval of its logarithm stand in trees. Differences are \
          taken seed by seed, and their intervals hold for all differences of the same section together (Bonferroni). \
          One task in ten is given to three nodes at once, but for where policies are compared. \"Failed\" are tasks that were started and came to nothing: timed out, \
          were reported as impossible, or had no two answers alike. Income is fees per hour in the network.\n\n",

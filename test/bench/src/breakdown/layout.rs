@@ -3,7 +3,7 @@
 use alloy_primitives::{keccak256, B256, U256};
 use anyhow::{Context, Result};
 use muster_devnode::trace::Hostio;
-use muster_protocol::layout::{BRACKETS, BRANCHES, CLASSES, HOLDERS, MEMBERS, POOLS};
+use muster_protocol::layout::{BRANCHES, CLASSES, HOLDERS, MEMBERS, POOLS, TOURNAMENT_TREES};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -138,7 +138,7 @@ fn part(variable: u64, key: U256) -> Option<String> {
         };
         return Some(format!("{}: {level}", of(active)));
     }
-    if is(BRACKETS) {
+    if is(TOURNAMENT_TREES) {
         let tree = match (key >> 29) >> 32 {
             0 => "keys",
             1 => "complements of the keys",
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(at(PENDING, 3, 1), "pending.task.order");
         assert_eq!(at(BRANCHES, 1 << 57, 0), "branches, idle nodes: root");
         assert_eq!(at(BRANCHES, 1 << 58 | 24 << 32 | 0xff << 24, 0), "branches, active nodes: a size");
-        assert_eq!(at(BRACKETS, 4 << 61 | 2 << 24, 0), "brackets, stakes: level 2");
+        assert_eq!(at(TOURNAMENT_TREES, 4 << 61 | 2 << 24, 0), "trees, stakes: level 2");
         assert_eq!(at(POOLS, u32::MAX.into(), 0), "pools, nodes that wait apart");
         assert_eq!(layout.name(B256::ZERO, &hashed), "head");
         assert_eq!(layout.name(B256::repeat_byte(7), &hashed), "a word that no mapping of the layout leads to");

@@ -4,7 +4,7 @@
 //! several nodes of one rating are members, and so what is chosen is compared with [`Algorithm::form`] over a plain slice of ratings.
 
 use super::*;
-use muster_core::adaptive::{Climber, Settings, Tally};
+use muster_core::adaptive::{HillClimber, Settings, Tally};
 use muster_core::reputation::{Algorithm, Exact, Rule};
 
 /// One as a wad.
@@ -18,7 +18,7 @@ const NEAR: f64 = 1e-12;
 #[derive(Clone, Debug)]
 pub(super) struct Application {
     profile: Profile,
-    climber: Climber,
+    climber: HillClimber,
     /// How often a predictive target was set.
     predicted: u64,
     groups: u64,
@@ -29,7 +29,7 @@ pub(super) struct Application {
 impl Application {
     fn new(profile: Profile) -> Application {
         let settings = Settings { initial: profile.target, ..Settings::new(profile.alpha) };
-        Application { profile, climber: Climber::new(settings), predicted: 0, groups: 0, successes: 0, members: 0 }
+        Application { profile, climber: HillClimber::new(settings), predicted: 0, groups: 0, successes: 0, members: 0 }
     }
 
     /// What its tasks pay for now.

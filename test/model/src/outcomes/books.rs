@@ -73,11 +73,11 @@ impl Books {
         );
     }
 
-    /// Slashes a node that has a stake of its own: whole granules of that, the rest of its credit.
-    pub fn slash(&mut self, node: u32, wei: u128, granule: u128) -> Taken {
+    /// Slashes a node that has a stake of its own: whole stake units of that, the rest of its credit.
+    pub fn slash(&mut self, node: u32, wei: u128, stake_unit: u128) -> Taken {
         let owned = self.of(node);
         assert!(owned.unbonding == 0, "whoever unbonds has left");
-        let stake = (wei / granule * granule).min(owned.stake);
+        let stake = (wei / stake_unit * stake_unit).min(owned.stake);
         let credit = (wei - stake).min(owned.credit);
         owned.stake -= stake;
         owned.credit -= credit;

@@ -4,7 +4,7 @@ use super::books::Books;
 use super::{Act, Case, Kind, Line, Order, Outcome, THREE};
 use crate::system::{Call, Done, System};
 use crate::validated::{salt, ANSWER, CARD, CREATOR, DRIVER, ERROR};
-use crate::world::{commitment, parameter, spec, who, GRANULE, OWNER, TOKEN, UPGRADE_DELAY};
+use crate::world::{commitment, parameter, spec, who, OWNER, STAKE_UNIT, TOKEN, UPGRADE_DELAY};
 use alloy_primitives::B256;
 use alloy_sol_types::SolCall;
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, *};
@@ -84,7 +84,7 @@ impl<S: System> Table<S> {
     pub fn new(real: S) -> Table<S> {
         let mut table =
             Table { real, books: Books::default(), groups: [0; SCOPES.len()], operator: 1_000, count: Count::default() };
-        let fee = u128::from(GRANULE) * table.real.answer(parameterCall { which: parameter("groupFee") }).value.to::<u128>();
+        let fee = u128::from(STAKE_UNIT) * table.real.answer(parameterCall { which: parameter("groupFee") }).value.to::<u128>();
         for (scope, (name, vram, nodes)) in SCOPES.into_iter().enumerate() {
             for i in 0..nodes {
                 table.join(scope, if i == 0 { fee } else { 0 });
@@ -500,7 +500,7 @@ impl<S: System> Table<S> {
 
     fn slashed(&mut self, id: u64, node: u32, fee: u128, events: &mut Vec<E>) {
         let operator = who(self.books.of(node).operator).into();
-        let taken = self.books.slash(node, SLASH * fee, GRANULE.into());
+        let taken = self.books.slash(node, SLASH * fee, STAKE_UNIT.into());
         let slashed = NodeSlashed { node, operator, id, stake: taken.stake, unbonding: 0, credit: taken.credit };
         events.push(E::NodeSlashed(slashed));
         self.count.slashes += 1;

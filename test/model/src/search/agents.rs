@@ -449,7 +449,7 @@ impl Game {
                 next = next.min(time);
             }
         };
-        let waits = self.a.w.view(|net| !net.ring().is_empty() || !net.calls().is_empty());
+        let waits = self.a.w.view(|net| !net.ring().is_empty() || !net.validator_draws().is_empty());
         if waits {
             at(now + 1);
         }

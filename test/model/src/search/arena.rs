@@ -4,7 +4,7 @@ use super::book::Book;
 use super::rules::Rule;
 use crate::meter::Meter;
 use crate::world::decode;
-use crate::world::{named, parameter, who, word, Dice, World, GRANULE, OWNER, TOKEN, UPGRADE_DELAY};
+use crate::world::{named, parameter, who, word, Dice, World, OWNER, STAKE_UNIT, TOKEN, UPGRADE_DELAY};
 use alloy_primitives::{keccak256, B256, U256};
 use alloy_sol_types::{SolCall, SolValue};
 use muster_core::id::{GpuGroup, NodeId, QueueId};
@@ -17,7 +17,7 @@ use muster_protocol::layout::{slot, RESERVE};
 use muster_protocol::native::Hashes;
 use muster_protocol::store::accounts;
 use muster_protocol::store::groups::{places, Group};
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::{programs, IMuster, Network, Result};
 use std::collections::{HashMap, HashSet};
 
@@ -132,7 +132,7 @@ impl Arena {
         let mut arena = Arena {
             w,
             dice: Dice(seed),
-            book: Book { granule: GRANULE.into(), ..Book::default() },
+            book: Book { stake_unit: STAKE_UNIT.into(), ..Book::default() },
             people: Vec::new(),
             by_address: HashMap::new(),
             natures: HashMap::new(),
@@ -191,7 +191,7 @@ impl Arena {
         let data = match PROPOSED.get(which) {
             Some((name, _)) => acceptParameterCall { parameter: parameter(name) }.abi_encode(),
             None => {
-                let value = U256::from(self.dice.below(2) * 100 + 300) * U256::from(TOKEN / u128::from(GRANULE));
+                let value = U256::from(self.dice.below(2) * 100 + 300) * U256::from(TOKEN / u128::from(STAKE_UNIT));
                 let _ = self.call_data(OWNER, 0, &proposeParameterCall { parameter: parameter("minStake"), value }.abi_encode());
                 acceptParameterCall { parameter: parameter("minStake") }.abi_encode()
             }
@@ -266,7 +266,7 @@ impl Arena {
         let paid = self.w.mem.paid;
         let open = self.open_of(from);
         if data.starts_with(&revealCall::SELECTOR) || data.starts_with(&settleCall::SELECTOR) {
-            let status = |n: u32| (n, Seat::load(&self.w.mem, NodeId(n)).node.status);
+            let status = |n: u32| (n, NodeHandle::load(&self.w.mem, NodeId(n)).node.status);
             self.book.before = self.people.iter().filter(|p| p.node > 0).map(|p| status(p.node)).collect();
         }
         let person = self.by_address.get(&from).copied();
@@ -342,7 +342,7 @@ impl Arena {
                 Err(refused) => named::<()>(Err(refused)),
             };
             match refused.as_str() {
-                "DrawsDue" | "TooManyCalls" => {
+                "DrawsDue" | "TooManyValidatorDraws" => {
                     self.must_drive();
                 }
                 // Its ring is full: with what is due drawn, and the next block's.
@@ -375,8 +375,8 @@ impl Arena {
         let host = &*net.host;
         let mut held = 0;
         for n in 1..=net.overview().nodesIssued {
-            let seat = Seat::load(host, NodeId(n));
-            there += u128::from(seat.node.stake) * u128::from(GRANULE);
+            let seat = NodeHandle::load(host, NodeId(n));
+            there += u128::from(seat.node.stake) * u128::from(STAKE_UNIT);
             if seat.node.running() && !matches!(seat.order(host).phase(), Phase::Member { .. }) {
                 held += seat.escrow(host).fee;
             }
@@ -418,7 +418,7 @@ impl Arena {
         for person in &self.people {
             if person.side == Side::Adversary {
                 let account = accounts::account(&self.w.mem, who(person.number));
-                let stake = if person.node > 0 { Seat::load(&self.w.mem, NodeId(person.node)).node.stake } else { 0 };
+                let stake = if person.node > 0 { NodeHandle::load(&self.w.mem, NodeId(person.node)).node.stake } else { 0 };
                 let there = account.credit + accounts::wei(&self.w.mem, account.unbonding + stake);
                 standing.adversary += there as i128 + person.flow;
             }
@@ -430,8 +430,8 @@ impl Arena {
     // ------------------------------------------------------------ looking
 
     /// A node's record.
-    pub fn seat(&mut self, node: u32) -> Seat {
-        Seat::load(&self.w.mem, NodeId(node))
+    pub fn seat(&mut self, node: u32) -> NodeHandle {
+        NodeHandle::load(&self.w.mem, NodeId(node))
     }
 
     /// What a node runs.
@@ -465,11 +465,11 @@ impl Arena {
         let net = Network::open(&mut self.w.mem).expect("initialised");
         let host = &*net.host;
         let runs = |n: u32| {
-            let node: Node = Seat::load(host, NodeId(n)).node;
+            let node: Node = NodeHandle::load(host, NodeId(n)).node;
             node.running() || node.parked == Node::RESERVED
         };
         net.ring().is_empty()
-            && net.calls().is_empty()
+            && net.validator_draws().is_empty()
             && net.queued() == 0
             && places(host).live == 0
             && !(1..=net.overview().nodesIssued).any(runs)

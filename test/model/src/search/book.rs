@@ -233,8 +233,8 @@ pub struct Book {
     pub most: HashMap<Address, u8>,
     /// How each node was judged last: the task, its creator and the verdict.
     pub verdicts: HashMap<u32, (u64, Side, u8)>,
-    /// Wei in a granule.
-    pub granule: u128,
+    /// Wei in a stake unit.
+    pub stake_unit: u128,
 }
 
 impl Book {
@@ -435,7 +435,7 @@ impl Book {
         entry.wrong.retain(|other| *other != node);
         let entry = &self.tasks[&id];
         let owed = entry.times * entry.part;
-        if wei > owed || wei + self.granule < owed {
+        if wei > owed || wei + self.stake_unit < owed {
             return Err(format!("node {node} owed {owed} for task {id}, and {wei} was taken"));
         }
         if self.side(node) == Side::Adversary {
@@ -462,7 +462,7 @@ mod tests {
     use super::*;
 
     fn formed(nodes: &[u32]) -> Book {
-        let mut book = Book { granule: 1, ..Book::default() };
+        let mut book = Book { stake_unit: 1, ..Book::default() };
         book.sides.extend([(1, Side::Honest), (2, Side::Honest), (3, Side::Adversary), (4, Side::Adversary)]);
         let entry = Entry { part: 10, fair: 10, fee: 30, times: 20, members: nodes.to_vec(), ..Entry::new() };
         book.tasks.insert(7, entry);

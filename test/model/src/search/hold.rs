@@ -4,10 +4,10 @@
 use super::arena::CARD;
 use crate::world::{spec, who, Dice, World, TOKEN};
 use muster_core::id::NodeId;
-use muster_core::record::{Duty, Node};
+use muster_core::record::{Assignment, Node};
 use muster_core::wad::WAD;
 use muster_protocol::abi::IMuster::*;
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::IMuster;
 
 /// The node that works.
@@ -105,9 +105,9 @@ impl Stage {
     /// After a call.
     fn forget(&mut self) {
         if self.forgets {
-            let seat = Seat::load(&self.w.mem, NodeId(NODE));
-            let duty = seat.duty(&self.w.mem);
-            seat.set_duty(&mut self.w.mem, &Duty { vain: 0, ..duty });
+            let seat = NodeHandle::load(&self.w.mem, NodeId(NODE));
+            let assignment = seat.assignment(&self.w.mem);
+            seat.set_assignment(&mut self.w.mem, &Assignment { vain: 0, ..assignment });
         }
     }
 
@@ -118,11 +118,11 @@ impl Stage {
     }
 
     fn parked(&self, node: u64) -> u8 {
-        Seat::load(&self.w.mem, NodeId(node as u32)).node.parked
+        NodeHandle::load(&self.w.mem, NodeId(node as u32)).node.parked
     }
 
     fn status(&self, node: u64) -> u8 {
-        Seat::load(&self.w.mem, NodeId(node as u32)).node.status
+        NodeHandle::load(&self.w.mem, NodeId(node as u32)).node.status
     }
 }
 

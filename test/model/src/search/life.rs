@@ -251,7 +251,7 @@ impl Game {
                 self.a.enter(side);
             }
         }
-        let gone = |seat: muster_protocol::store::node::Seat| seat.node.status == Status::Quit as u8;
+        let gone = |seat: muster_protocol::store::node::NodeHandle| seat.node.status == Status::Quit as u8;
         let private: Vec<u32> = self.private.clone().into_iter().filter(|n| !gone(self.a.seat(*n))).collect();
         self.private = private;
         let resting: Vec<u32> = self.resting.clone().into_iter().filter(|n| !gone(self.a.seat(*n))).collect();

@@ -10,7 +10,7 @@ use muster_protocol::abi::IMuster::*;
 use muster_protocol::flow::draw::Rng;
 use muster_protocol::host::Host;
 use muster_protocol::native::Hashes;
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::{programs, IMuster};
 use std::collections::HashMap;
 
@@ -91,7 +91,7 @@ impl Net {
 
     /// Whether a hash would sample a node's task.
     fn samples(&mut self, node: u32, hash: B256) -> bool {
-        let order: Order = Seat::load(&self.w.mem, NodeId(node)).order(&self.w.mem);
+        let order: Order = NodeHandle::load(&self.w.mem, NodeId(node)).order(&self.w.mem);
         Rng::new(&self.w.mem, hash.0, order.id).below(&self.w.mem, 10_000) < u64::from(order.sample_bps)
     }
 
@@ -239,7 +239,7 @@ impl Net {
             programs::answer(m, &call).map_err(drop)?;
             own = (1..=most)
                 .filter(|n| {
-                    let seat = Seat::load(m, NodeId(*n));
+                    let seat = NodeHandle::load(m, NodeId(*n));
                     seat.node.running() && seat.order(m).id == TaskId(id)
                 })
                 .count() as u32;

@@ -12,7 +12,7 @@ use muster_protocol::abi::IMuster::IMusterEvents as E;
 use muster_protocol::host::Host;
 use muster_protocol::layout::{slot, INCOME};
 use muster_protocol::store::accounts;
-use muster_protocol::store::node::Seat;
+use muster_protocol::store::node::NodeHandle;
 use muster_protocol::store::sampler::{Among, Field};
 use muster_protocol::Network;
 
@@ -94,7 +94,7 @@ impl Arena {
 
     fn scored_late(&mut self, node: NodeId) {
         let m = &mut self.w.mem;
-        let seat = Seat::load(m, node);
+        let seat = NodeHandle::load(m, node);
         let order = seat.order(m);
         let there = Field::new(m, Among::Active, order.group.into()).count(m, POOL as u32);
         if (there as usize) < POOL {
@@ -148,7 +148,7 @@ impl Arena {
             Rule::OpenRates if entry.policy == 3 => {
                 for (node, verdict, _) in &judged {
                     if *verdict == FAILED || *verdict == OPEN {
-                        Seat::load(&self.w.mem, NodeId(*node)).rate(&mut self.w.mem, false);
+                        NodeHandle::load(&self.w.mem, NodeId(*node)).rate(&mut self.w.mem, false);
                         self.book.judged(*node, id, *verdict);
                         self.book.marked(*node, true);
                     }

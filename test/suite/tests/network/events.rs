@@ -53,7 +53,7 @@ async fn every_event_is_seen_and_decodes() {
     let (mut a, node) = w.join(LEAST, "NVIDIA A100", 80, &[1, 2]).await;
     let (mut b, _) = w.join(LEAST, "NVIDIA A100", 80, &[]).await;
     let mut app = w.actor(0).await;
-    w.send(&mut a, "raiseStake", &[], GRANULE.into()).await;
+    w.send(&mut a, "raiseStake", &[], STAKE_UNIT.into()).await;
     w.send(&mut a, "reportDownloaded", &[list(&[3])], 0).await;
     w.send(&mut a, "reportRemoved", &[list(&[2])], 0).await;
     w.send(&mut app, "purge", &[n(2), n(0)], 0).await;

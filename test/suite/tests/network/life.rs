@@ -21,8 +21,8 @@ async fn a_stake_comes_back_whole_after_unbonding() {
     assert_eq!(w.field("node", &[n(node)], "stake").await, (2 * LEAST).into());
     assert_eq!(w.field("node", &[n(node)], "longTerm").await, (WAD / 2).into());
     assert_eq!(w.token("node", &[n(node)], "models").await, list(&[11, 12]));
-    w.send(&mut a, "raiseStake", &[], 5 * u128::from(GRANULE)).await;
-    let whole = 2 * LEAST + 5 * GRANULE;
+    w.send(&mut a, "raiseStake", &[], 5 * u128::from(STAKE_UNIT)).await;
+    let whole = 2 * LEAST + 5 * STAKE_UNIT;
     assert_eq!(w.field("overview", &[], "largestStake").await, whole.into());
 
     let quit = w.send(&mut a, "quit", &[], 0).await;
@@ -117,7 +117,7 @@ async fn a_delayed_draw_waits_for_a_later_block() {
     assert_eq!(w.refused(app.address(), "cancel", &[n(id), n(ticket)], 0).await.name, "TaskNotQueued");
 
     // Anyone's next transaction serves it, before its own work.
-    let events = w.send(&mut node, "raiseStake", &[], GRANULE.into()).await;
+    let events = w.send(&mut node, "raiseStake", &[], STAKE_UNIT.into()).await;
     assert_eq!(names(&events), ["TaskStarted", "StakeRaised"]);
     assert_eq!(one(&events, "TaskStarted").number("id"), id);
     assert_eq!(w.field("runningTask", &[n(number)], "fee").await, 5_000.into());

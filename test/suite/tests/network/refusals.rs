@@ -21,7 +21,7 @@ const OUT_OF_REACH: [(&str, &str); 13] = [
     ("RevealsOpen", "needs a group: see the tests of groups"),
     ("BadImages", "needs an answer that was committed to: see the tests of groups"),
     ("StakeLocked", "needs a group: see the tests of groups"),
-    ("TooManyCalls", "takes 255 sampled tasks at once"),
+    ("TooManyValidatorDraws", "takes 255 sampled tasks at once"),
     ("TooManyGpuModels", "takes 65,534 joins with different GPU names"),
     ("NetworkFull", "takes 2^24 nodes"),
     ("TooManyPending", "takes 4,095 tasks within 64 blocks"),
@@ -195,10 +195,10 @@ async fn every_error_has_a_call_that_provokes_it() {
     w.send(&mut worker, "acceptWork", &[n(node)], 0).await;
     check!(worker.address(), "quit", [], 0 => "NotTheOperator"[n(node), address(worker.address())]);
     check!(operator, "join", [gpu(), n(48), list(&[])], LEAST => "WrongStatus"[n(node), n(1)]);
-    check!(outsider, "join", [gpu(), n(48), list(&[])], LEAST - GRANULE => "StakeTooLow"[n(LEAST - GRANULE), n(LEAST)]);
-    check!(outsider, "join", [gpu(), n(48), list(&[])], LEAST + 1 => "StakeNotWhole"[n(LEAST + 1), n(GRANULE)]);
+    check!(outsider, "join", [gpu(), n(48), list(&[])], LEAST - STAKE_UNIT => "StakeTooLow"[n(LEAST - STAKE_UNIT), n(LEAST)]);
+    check!(outsider, "join", [gpu(), n(48), list(&[])], LEAST + 1 => "StakeNotWhole"[n(LEAST + 1), n(STAKE_UNIT)]);
     let limit = big(u128::from(LEAST) << 18);
-    let over = limit + U256::from(GRANULE);
+    let over = limit + U256::from(STAKE_UNIT);
     check!(rich, "join", [gpu(), n(48), list(&[])], over => "StakeTooHigh"[n(over), n(limit)]);
     check!(outsider, "join", [text(""), n(48), list(&[])], LEAST => "BadGpuName"[n(0), n(64)]);
     check!(outsider, "join", [text("gr\u{fc}n"), n(48), list(&[])], LEAST => "BadGpuName"[n(5), n(64)]);
@@ -268,7 +268,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     w.send(&mut app, "createTasks", &eleven, 11 * fee).await;
     check!(boss, "setParameter", [n(3), n(1)], 0 => "TasksPending"[n(11)]);
     w.node.unwrap().chain().mine(40, 0).unwrap();
-    check!(operator, "raiseStake", [], GRANULE => "DrawsDue"[n(3)]);
+    check!(operator, "raiseStake", [], STAKE_UNIT => "DrawsDue"[n(3)]);
     w.rule("dispatch", &[n(16)]).await;
 
     // The pause switch stops what is new, never exits.

@@ -10,7 +10,7 @@ use muster_devnode::chain::{self, Clock, Mined};
 use muster_devnode::endpoint::{Endpoint, Settings};
 use muster_devnode::fork::Fork;
 use muster_devnode::{stylus, Chain, Config, Devnode, TxRequest};
-use muster_fleet::world::{embedded, remote, World, GRANULE, LEAST, UPGRADE_DELAY};
+use muster_fleet::world::{embedded, remote, World, LEAST, STAKE_UNIT, UPGRADE_DELAY};
 use muster_model::world::decode;
 use muster_model::world::{parameter, spec};
 use muster_protocol::IMuster::{IMusterEvents as E, *};
@@ -130,7 +130,7 @@ async fn what_is_tried_on_a_copy_comes_out_as_on_the_original() {
         return;
     }
     let node: &'static Devnode = Box::leak(Box::new(embedded()));
-    let world = World::on(Some(node), (GRANULE, LEAST.into()), None, &[]).await;
+    let world = World::on(Some(node), (STAKE_UNIT, LEAST.into()), None, &[]).await;
     let (original, muster, owner) = (node.chain(), world.muster.address(), world.boss.address());
     let [operator, anybody] = [1, 2].map(|n| original.accounts()[n]);
     let mut there = Stage { chain: original, muster, mined: vec![] };

@@ -213,7 +213,7 @@ async fn no_deployed_selector_records_scores() {
     let programs = w.base.deployment.programs.clone();
     assert_eq!(
         programs.keys().collect::<Vec<_>>(),
-        ["admin", "batches", "calls", "groups", "lens", "nodes", "reputation", "router", "tasks", "work"]
+        ["admin", "batches", "draws", "groups", "lens", "nodes", "reputation", "router", "tasks", "work"]
     );
     for address in programs.values().map(|p| p.address) {
         w.muster = Muster { address: account(address) };

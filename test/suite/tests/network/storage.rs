@@ -75,7 +75,7 @@ fn records_are_packed_as_solc_packs_them() {
     assert_eq!(places, expected);
     let members = types["t_struct(ProfileRecord)_storage"]["members"].as_array().unwrap().clone();
     let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
-    assert_eq!(places, [("profile", profile::PROFILE), ("climb", profile::CLIMB)]);
+    assert_eq!(places, [("profile", profile::PROFILE), ("climb", profile::TARGET_SEARCH)]);
     let members = types["t_struct(NodeRecord)_storage"]["members"].as_array().unwrap().clone();
     let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
     let expected = [
@@ -87,7 +87,7 @@ fn records_are_packed_as_solc_packs_them() {
         ("scores", node::SCORES),
         ("models", node::MODELS),
         ("commitment", node::COMMITMENT),
-        ("duty", node::DUTY),
+        ("assignment", node::ASSIGNMENT),
         ("worker", node::WORKER),
     ];
     assert_eq!(places, expected);
@@ -121,12 +121,12 @@ fn variables_have_the_slots_that_solc_gives_them() {
         ("pending", PENDING),
         ("entries", ENTRIES),
         ("pools", POOLS),
-        ("brackets", BRACKETS),
+        ("tournamentTrees", TOURNAMENT_TREES),
         ("profiles", PROFILES),
         ("queueGroups", QUEUE_GROUPS),
         ("limits", LIMITS),
         ("income", INCOME),
-        ("calls", CALLS),
+        ("validatorDraws", VALIDATOR_DRAWS),
         ("sizesJoined", SIZES_JOINED),
         ("nextPrograms", NEXT_PROGRAMS),
         ("nextParameters", NEXT_PARAMETERS),
@@ -199,7 +199,7 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     assert_eq!(s.member("Head", "issued", head), 2.into());
     assert_eq!(s.member("Head", "joined", head), 2.into());
     assert_eq!(s.member("Head", "queued", head), 1.into());
-    assert_eq!(s.member("Head", "maxStake", head), (3 * LEAST / GRANULE).into());
+    assert_eq!(s.member("Head", "maxStake", head), (3 * LEAST / STAKE_UNIT).into());
     assert_eq!(s.member("Head", "maxVram", head), 48.into());
     let rules = w.word(s.slot("rules")).await;
     assert_eq!(s.member("Rules", "tau", rules), 1_800.into());
@@ -212,7 +212,7 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     assert_eq!(s.member("Rules", "spread", rules), 10.into());
     let ownership = w.word(s.slot("ownership")).await;
     assert_eq!(s.member("Ownership", "owner", ownership), as_number(w.boss.address()));
-    assert_eq!(s.member("Ownership", "granule", ownership), GRANULE.into());
+    assert_eq!(s.member("Ownership", "stakeUnit", ownership), STAKE_UNIT.into());
     let treasury = w.word(s.slot("treasury")).await;
     assert_eq!(U256::from(treasury), as_number(w.boss.address()));
     assert_eq!(U256::from(w.word(s.slot("income")).await), (2 * LEAST / 100).into());
@@ -225,7 +225,7 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     let at = s.entry("nodes", node.into());
     let first = w.word(at).await;
     assert_eq!(s.member("Node", "status", first), 2.into());
-    assert_eq!(s.member("Node", "stake", first), (3 * LEAST / GRANULE).into());
+    assert_eq!(s.member("Node", "stake", first), (3 * LEAST / STAKE_UNIT).into());
     assert_eq!(s.member("Node", "h", first), WAD.into());
     assert_eq!(s.member("Node", "group", first), (1 << 16 | 48).into());
     assert_eq!(s.member("Node", "models", first), 8.into());
@@ -352,7 +352,7 @@ fn words_of(live: &Live) -> BTreeMap<String, usize> {
         .chain([2 << 32, (2 << 32) + 1, (2 << 32) + 2, (2 << 32) + 3, 3 << 32, 4 << 32])
         .collect();
     let trees: Vec<u64> = trees.iter().flat_map(|t| (0..6).map(move |level| t << 29 | level << 24)).collect();
-    let brackets = keys(trees.iter().flat_map(|t| (0..260).map(move |i| t | i)).collect());
+    let trees = keys(trees.iter().flat_map(|t| (0..260).map(move |i| t | i)).collect());
     // Idle nodes of a group, and active ones.
     let lists: Vec<u64> = groups.iter().flat_map(|g| [*g, g | 1 << 32]).collect();
     let classes: Vec<u64> = each(&groups, 8, 10);
@@ -381,10 +381,10 @@ fn words_of(live: &Live) -> BTreeMap<String, usize> {
         ("pending", keys((0..64).collect())),
         ("entries", keys(each(&pools, 32, 64))),
         ("pools", keys(pools.clone())),
-        ("brackets", brackets),
+        ("tournamentTrees", trees),
         ("free", keys(each(&pools, 32, 8))),
         ("queueGroups", keys((0..64).collect())),
-        ("calls", keys((0..256).collect())),
+        ("validatorDraws", keys((0..256).collect())),
         ("sizesJoined", keys((0..4).collect())),
         ("nextPrograms", vec![keccak256(changes).into()]),
         ("nextParameters", keys((0..PARAMETERS.len() as u64).collect())),

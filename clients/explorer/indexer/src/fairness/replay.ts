@@ -119,7 +119,7 @@ export class Replay {
   #teams = new Map<number, Team>();
   #parameters = new Map<number, bigint>();
   protected readonly holders = new Map<bigint, Set<number>>();
-  protected granule = 1n;
+  protected stakeUnit = 1n;
   #slashed = 0;
   #largest: bigint | undefined;
   protected joined = 0;
@@ -135,8 +135,8 @@ export class Replay {
 
   /** All that `restore` needs to go on from here, but the kept draws: values that can be serialised, and share what is shared. */
   state(): Record<string, unknown> {
-    const { leftOut, nodes, last, holders, granule, joined, allTouched } = this;
-    return { leftOut, nodes, last, holders, granule, joined, allTouched, tasks: this.#tasks, teams: this.#teams, parameters: this.#parameters, slashed: this.#slashed, largest: this.#largest };
+    const { leftOut, nodes, last, holders, stakeUnit, joined, allTouched } = this;
+    return { leftOut, nodes, last, holders, stakeUnit, joined, allTouched, tasks: this.#tasks, teams: this.#teams, parameters: this.#parameters, slashed: this.#slashed, largest: this.#largest };
   }
 
   restore({ tasks, teams, parameters, slashed, largest, ...rest }: Record<string, unknown>): void {
@@ -170,13 +170,13 @@ export class Replay {
     if (node && 2 * (now - node.hAt) >= estimate) [node.h, node.hAt] = [this.rules.boost(this.reliability(node, now), this.#parameter(parameterNumbers.boostPpm)), now];
   }
 
-  /** The largest stake of all joined nodes, in granules. */
+  /** The largest stake of all joined nodes, in stake units. */
   largest(): bigint {
     if (this.#largest === undefined) {
       this.#largest = 0n;
       for (const { status, stake } of this.nodes.values()) if (status && stake > this.#largest) this.#largest = stake;
     }
-    return this.#largest / this.granule;
+    return this.#largest / this.stakeUnit;
   }
 
   /** A joined node's stake is another one. */
@@ -213,7 +213,7 @@ export class Replay {
       if (!node || node.status !== AVAILABLE || node.parked || !fits(node.group, vram, gpu)) continue;
       const h = this.reliability(node, now);
       if (h < least) continue;
-      idle.push({ node: number, ...weigh(this.rules, { stake: node.stake / this.granule, longTerm: this.longTerm(node), h, models: node.held, inUse: node.inUse }, largest, models) });
+      idle.push({ node: number, ...weigh(this.rules, { stake: node.stake / this.stakeUnit, longTerm: this.longTerm(node), h, models: node.held, inUse: node.inUse }, largest, models) });
     }
     const local = idle.filter((one) => one.local);
     return local.length ? local : idle;
@@ -271,7 +271,7 @@ export class Replay {
     this.#slashed = 0;
     switch (name) {
       case "Initialised":
-        this.granule = big(args.granule);
+        this.stakeUnit = big(args.stakeUnit);
         break;
       case "ParameterChanged":
         this.#parameters.set(number(args.parameter), big(args.value));

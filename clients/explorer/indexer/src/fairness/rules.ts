@@ -12,7 +12,7 @@ export interface Rules {
 /** One, as a wad. */
 export const WAD = 10n ** 18n;
 
-/** How a node stands to be weighed. Stake in granules, Q_long and H as wads. */
+/** How a node stands to be weighed. Stake in stake units, Q_long and H as wads. */
 export interface Weighed {
   stake: bigint;
   longTerm: bigint;

@@ -22,8 +22,8 @@ export const admin: Pick<
   | "UpgradesRenouncedForGood"
   | "DiamondCut"
 > = {
-  async Initialised(scene, { owner, treasury, granule, minimumStake, upgradeDelay }) {
-    Object.assign(await scene.network(), { owner, treasury, granule, minimumStake, upgradeDelay: BigInt(upgradeDelay) });
+  async Initialised(scene, { owner, treasury, stakeUnit, minimumStake, upgradeDelay }) {
+    Object.assign(await scene.network(), { owner, treasury, stakeUnit, minimumStake, upgradeDelay: BigInt(upgradeDelay) });
   },
 
   async ParameterChanged(scene, { parameter, value }) {

@@ -18,7 +18,7 @@ const question = async (signal: AbortSignal) => {
   const wanted = {
     groups: groupsWanted,
     models: list("models", { order: "-tasks", limit: MODELS }, ["id"]),
-    networks: list("networks", {}, ["granule"]),
+    networks: list("networks", {}, ["stakeUnit"]),
     parameters: list("parameters", { where: { name_in: ["minStake", "tau", "unbonding"] } }, ["name", "value"]),
     tasks: list("tasks", { order: "-id", limit: TASKS }, ["vram", "gpu", "models", "paid", "redundancy", "createdAt"]),
   };
@@ -42,7 +42,7 @@ export function WhatIf() {
 function Shown({ data: { core, groups, models, names, networks, parameters, others, tasks, asked } }: { data: Data }) {
   const { query } = useHere();
   const parameter = (name: string) => parameters.find((one) => one.name === name)?.value ?? 0n;
-  const granule = networks[0]?.granule ?? 1n;
+  const stakeUnit = networks[0]?.stakeUnit ?? 1n;
   const least = parameter("minStake");
   const group = Number(query.get("gpu")) || groups.toSorted((a, b) => b.joined - a.joined)[0]?.id || 0;
   const [times, setTimes] = useState(Number(query.get("stake")) || 1);
@@ -54,7 +54,7 @@ function Shown({ data: { core, groups, models, names, networks, parameters, othe
       others.items.map(({ number, gpuGroup, stake, longTerm, reliability, reliabilityAt, models, inUse }) => ({
         node: number,
         group: gpuGroup,
-        stake: stake / granule,
+        stake: stake / stakeUnit,
         longTerm,
         h: core.recover(reliability, BigInt(Math.max(0, Math.floor(asked) - Number(reliabilityAt))), tau),
         models: new Set(models),
@@ -63,7 +63,7 @@ function Shown({ data: { core, groups, models, names, networks, parameters, othe
     [others],
   );
   const own = { group, stake, longTerm: WAD / 2n, h: WAD, models: held, inUse: [] };
-  const found = useMemo(() => income(core, rivals, own, tasks, { total: others.total, largest: others.largest / granule }), [rivals, tasks, group, times, [...held].join()]);
+  const found = useMemo(() => income(core, rivals, own, tasks, { total: others.total, largest: others.largest / stakeUnit }), [rivals, tasks, group, times, [...held].join()]);
   const span = tasks.length ? Math.max(1, asked - Number(tasks.at(-1)!.createdAt)) : 1;
   const perDay = (found.earned * 86_400n) / BigInt(Math.ceil(span));
   const turn = (model: bigint) => {
@@ -86,7 +86,7 @@ function Shown({ data: { core, groups, models, names, networks, parameters, othe
         </label>
         <label>
           <span>
-            Stake: <output>{money(stake * granule)}</output>
+            Stake: <output>{money(stake * stakeUnit)}</output>
           </span>
           <input
             type="range"
@@ -94,7 +94,7 @@ function Shown({ data: { core, groups, models, names, networks, parameters, othe
             max={50}
             step={0.25}
             value={times}
-            aria-valuetext={money(stake * granule)}
+            aria-valuetext={money(stake * stakeUnit)}
             onInput={({ currentTarget }) => setTimes(Number(currentTarget.value))}
             onChange={({ currentTarget }) => choose({ stake: currentTarget.value })}
           />
@@ -124,7 +124,7 @@ function Shown({ data: { core, groups, models, names, networks, parameters, othe
           {money(perDay)}
         </Figure>
         <Figure label="Of its stake, a day" note={`stake returns ${duration(Number(parameter("unbonding")))} after quitting`}>
-          {stake ? percent(Number(perDay) / Number(stake * granule), 4) : "–"}
+          {stake ? percent(Number(perDay) / Number(stake * stakeUnit), 4) : "–"}
         </Figure>
       </Figures>
       <DataTable

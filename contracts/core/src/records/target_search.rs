@@ -1,12 +1,12 @@
 packed! {
     /// The results of an application's groups since its target was last set, and where the climb of an adaptive one is
-    /// ([`crate::adaptive::Climber`]).
+    /// ([`crate::adaptive::HillClimber`]).
     ///
     /// ```text
     /// | - | members | groups | successes | upwards | tried | stationary | phase | at |  gain  |
     ///   8     32        24        24          8        8         16          8     64      64
     /// ```
-    pub struct Climb {
+    pub struct TargetSearch {
         /// Climbing: the gain that must be exceeded; at rest: the smoothed gain. A wad.
         gain: u64 = "uint64" 64,
         /// The best target so far, a wad.
@@ -28,10 +28,10 @@ packed! {
     }
 }
 
-impl Climb {
+impl TargetSearch {
     /// Before anything is settled.
-    pub const START: Climb =
-        Climb { gain: 0, at: 0, phase: 0, stationary: 0, tried: 0, upwards: true, successes: 0, groups: 0, members: 0 };
+    pub const START: TargetSearch =
+        TargetSearch { gain: 0, at: 0, phase: 0, stationary: 0, tried: 0, upwards: true, successes: 0, groups: 0, members: 0 };
 
     /// Counts a settled group.
     pub fn count(&mut self, succeeded: bool, members: u32) {

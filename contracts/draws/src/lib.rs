@@ -12,5 +12,5 @@ use stylus_sdk::{host::VM, ArbResult};
 /// Answers a call.
 #[entrypoint]
 pub fn main(input: alloc::vec::Vec<u8>, vm: VM) -> ArbResult {
-    chain::run::<{ Program::Calls as u8 }>(input, vm, among::calls)
+    chain::run::<{ Program::Draws as u8 }>(input, vm, among::draws)
 }

@@ -1,13 +1,13 @@
 use crate::id::{QueueId, TaskId};
 
 packed! {
-    /// The duty that a node has been singled out for.
+    /// The assignment that a node has been singled out for.
     ///
     /// ```text
     /// |  -  | vain | task | until | queue | group |
     ///   88     32     40     32      32      32
     /// ```
-    pub struct Duty {
+    pub struct Assignment {
         /// The place of the validation group in which it begins when its task ends, if it was called while it was busy.
         group: u32 = "uint32" 32,
         /// While it waits for others: the queue whose first task it waits with.

@@ -7,7 +7,7 @@ packed! {
     /// |  -  | tries | node |
     ///   224     8      24
     /// ```
-    pub struct Call {
+    pub struct ValidatorDraw {
         /// The node whose task was sampled.
         node: NodeId = "uint24" 24,
         /// Draws made so far that stayed undecided.
