@@ -97,8 +97,8 @@ test("a seal opens with its salt alone, and only on what the salt names", async 
   const sealed = await sealResult(result, whose);
   assert.match(sealed.name, /^[0-9a-f]{64}$/);
   assert.equal(sealed.bytes.length, result.length + 16);
-  // The vector of docs/applications.md.
-  const page = readFileSync(new URL("../../../docs/applications.md", import.meta.url), "utf8");
+  // The vector of docs/stores.md.
+  const page = readFileSync(new URL("../../../docs/stores.md", import.meta.url), "utf8");
   for (const told of [whose.salt.slice(2), sealed.name, toHex(sealed.bytes).slice(2)]) assert.ok(page.includes(told), told);
   assert.deepEqual(await openResult(sealed.bytes, whose), result);
   const refused = (bytes, whose) => assert.rejects(openResult(bytes, whose));
