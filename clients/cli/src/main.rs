@@ -1,6 +1,7 @@
 //! `muster`: a Muster from the command line. `docs/operators.md` begins with it.
 
 mod admin;
+mod agent;
 mod commands;
 mod earnings;
 mod exporter;

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::node::{status, wad, Which};
 use crate::session::{Report, Session};
-use crate::{earnings, history};
+use crate::{agent, earnings, history};
 
 #[derive(Args)]
 pub struct Why {
@@ -28,6 +28,9 @@ pub struct Why {
     /// Give up where the network has more nodes than this
     #[arg(long, default_value_t = 20_000)]
     most_nodes: u32,
+    /// Ask the node's agent too, where it serves its metrics (`listen` of its configuration): a reason that came after the pause stands there alone
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<String>,
     #[command(flatten)]
     power: earnings::Power,
 }
@@ -113,6 +116,10 @@ const TASKS: usize = 5_000;
 impl Why {
     pub async fn run(&self, session: &Session) -> Result<Report> {
         let number = self.which.number(session).await?;
+        let told = match &self.metrics {
+            Some(address) => Some(agent::ask(address, session.muster.address()).await?),
+            None => None,
+        };
         let nodes = all_nodes(session, self.most_nodes).await?;
         let overview = session.muster.read(IMuster::overviewCall {}).await?;
         let head = session.endpoints().head().await?;
@@ -183,8 +190,14 @@ impl Why {
         if let Some(hour) = &hour {
             let _ = write!(text, "\n  an hour: {}", hour.text());
         }
+        for (name, lines) in told.iter().flatten() {
+            let _ = write!(text, "\n  its agent says of {name}:");
+            for line in lines {
+                let _ = write!(text, "\n  - {line}");
+            }
+        }
         let json = json!({
-            "hour": hour.map(|hour| hour.json()), "node": number, "status": status(node.status), "missing": missing, "reliability": node.reliability.to_string(),
+            "agent": told, "hour": hour.map(|hour| hour.json()), "node": number, "status": status(node.status), "missing": missing, "reliability": node.reliability.to_string(),
             "longTerm": node.longTerm.to_string(), "staking": staking.to_string(), "weight": own.to_string(), "share": part,
             "models": node.models.len(), "days": self.days, "drawn": drawn.len(), "skipped": skipped, "actual": actual, "expected": expected,
             "interval": [least, most], "fromQueue": from_queue, "asMember": members,
@@ -215,7 +228,7 @@ impl Why {
         let told: Vec<_> = reasons.iter().map(|reason| format!("{reason}: {}", pause::explain(reason))).collect();
         Ok(format!(
             "its agent has paused it, and pauses it again as long as there is a reason. When it did, that was {}. A reason that came \
-             later stands in the agent's log and its metric muster_agent_paused_by_agent alone: no call pauses a node twice",
+             later stands in the agent's log and its metrics alone (--metrics asks it): no call pauses a node twice",
             told.join(". And ")
         ))
     }

@@ -8,8 +8,8 @@ use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use muster_client::{
-    digest_of, pause, seal_result, Account, Bounds, Endpoints, IMuster, Muster, Private, Request, Sender, Sending, Settings,
-    Stores,
+    digest_of, observe, pause, seal_result, Account, Bounds, Endpoints, IMuster, Muster, Private, Request, Sender, Sending,
+    Settings, Stores,
 };
 use muster_fleet::world::{World, LEAST};
 use serde_json::Value;
@@ -347,6 +347,51 @@ async fn why_says_whose_a_pause_is_and_what_ends_it() {
     operator.done(&["node", "resume"]);
     operator.done(&["node", "pause"]);
     assert!(why().contains("will be when its task ends: muster node resume"), "{}", why());
+}
+
+/// A reason that came after the pause is on no chain: the agent's metrics have it, here as an agent serves them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn why_asks_the_nodes_agent() {
+    let mut site = Site::new(&[]).await;
+    let operator = site.operator().await;
+    let named = [
+        "info",
+        "ready",
+        "looked_timestamp_seconds",
+        "paused_by_agent",
+        "failures_in_a_row",
+        "balance_wei",
+        "balance_needed_wei",
+    ];
+    let metrics = std::sync::Arc::new(observe::Metrics::new("muster_agent", &named.map(|name| (name, false, "Something"))));
+    let node = [("node", "gpu0")];
+    for (name, value) in
+        [("ready", 0.0), ("looked_timestamp_seconds", observe::now() as f64), ("balance_wei", 1e15), ("balance_needed_wei", 2e15)]
+    {
+        metrics.set(name, &node, value);
+    }
+    metrics.set("paused_by_agent", &[node[0], ("why", "judged")], 1.0);
+    let minute = std::time::Duration::from_mins(1);
+    let at = observe::serve("127.0.0.1:0".parse().unwrap(), metrics.clone(), "ready", minute).await.unwrap().to_string();
+    let failed = operator.fails(1, &["node", "why", "--metrics", &at]);
+    assert!(failed["error"].as_str().unwrap().contains("is no muster-agent's"), "{failed}");
+    metrics.set("info", &[("chain", "1"), ("contract", operator.muster.as_str()), ("version", "0")], 1.0);
+    let told = operator.done(&["node", "why", "--metrics", &format!("http://{at}/metrics")])["agent"]["gpu0"].to_string();
+    assert!(told.contains("it pauses the node, judged: it was judged to have answered wrong"), "{told}");
+    assert!(told.contains("its key has 0.001") && told.contains("may take 0.002"), "{told}");
+    let said = operator.says(&["node", "why", "--metrics", &at]);
+    assert!(said.contains("its agent says of gpu0:\n  - it pauses the node, judged"), "{said}");
+    metrics.replace("paused_by_agent", &node, []);
+    metrics.set("balance_wei", &node, 1e18);
+    let told = operator.done(&["node", "why", "--metrics", &at])["agent"].to_string();
+    assert!(told.contains("it is not ready, and has no reason to pause"), "{told}");
+    metrics.set("ready", &node, 1.0);
+    metrics.set("failures_in_a_row", &node, 1.0);
+    metrics.set("looked_timestamp_seconds", &node, observe::now() as f64 - 1_000.0);
+    let told = operator.done(&["node", "why", "--metrics", &at])["agent"].to_string();
+    assert!(told.contains("has not looked at the chain for 10") && told.contains("1 tasks in a row"), "{told}");
+    let failed = operator.fails(1, &["node", "why", "--metrics", "127.0.0.1:1"]);
+    assert!(failed["error"].as_str().unwrap().contains("no agent answers at http://127.0.0.1:1/metrics"), "{failed}");
 }
 
 #[tokio::test]
