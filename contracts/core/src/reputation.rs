@@ -440,8 +440,7 @@ pub fn tight_fit<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule, fallback: Fal
     fit::<T, L, true>(free, rule, fallback)
 }
 
-/// [`tight_fit`] without the second search: all members are neighbours. At most log2(free) evaluations fewer, and a margin about
-/// twice as large.
+/// [`tight_fit`] without the second search: all members are neighbours. At most log2(free) evaluations fewer, and a larger margin.
 pub fn tight_fit_of_neighbours<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule, fallback: Fallback) -> Option<Formed> {
     fit::<T, L, false>(free, rule, fallback)
 }
