@@ -112,6 +112,8 @@ fn the_search_finds_how_a_node_was_held_for_good() {
 
 /// Short hunts; those of `script/sim attacks` are longer, and after all kinds of harm at once.
 const BUDGET: Budget = Budget { plans: 160, seasons: (6, 30), lives: 3 };
+/// What they look for: what is free for rated groups takes a longer hunt.
+const RULES: [Rule; 5] = [Rule::ErrorsScore, Rule::ErrorsDraw, Rule::ErrorsFree, Rule::ScoredLate, Rule::OpenRates];
 /// Of their plans and networks.
 const SEED: u64 = 1_000;
 
@@ -122,12 +124,11 @@ fn the_search_finds_what_the_rules_of_old_cost() {
     let harms = [Harm::Reserve, Harm::Blame, Harm::Slashes, Harm::Time, Harm::Work];
     let (today, then) = std::thread::scope(|scope| {
         let today = scope.spawn(|| hunt(SEED, None, &harms, &BUDGET));
-        let then = Rule::ALL.map(|rule| scope.spawn(move || hunt(SEED, Some(rule), &[rule.harm()], &BUDGET)));
+        let then = RULES.map(|rule| scope.spawn(move || hunt(SEED, Some(rule), &[rule.harm()], &BUDGET)));
         (today.join().expect("played"), then.map(|then| then.join().expect("played")))
     });
-    for (rule, then) in Rule::ALL.into_iter().zip(&then) {
-        let harm = rule.harm();
-        let per = if matches!(harm, Harm::Time | Harm::Work) { Per::Fee } else { Per::Gas };
+    for (rule, then) in RULES.into_iter().zip(&then) {
+        let (harm, per) = (rule.harm(), if rule.harm() == Harm::Time { Per::Fee } else { Per::Gas });
         let (found, left) = (then.rate(harm, per), today.rate(harm, per));
         let what =
             format!("{rule:?}: {found:?} by {:?}, {left:?} by {:?}", then.best.get(&(harm, per)), today.best.get(&(harm, per)));
@@ -144,21 +145,11 @@ fn the_search_finds_what_the_rules_of_old_cost() {
                 };
                 assert!(2.0 * parts(Some(rule)) < parts(None), "{} {} {what}", parts(Some(rule)), parts(None));
             }
-            Harm::Work => {
-                let plan = &then.best[&(harm, per)].plan;
-                let per_token = |old| {
-                    let mut sum = Tally::default();
-                    (0..BUDGET.seasons.1).for_each(|n| sum.add(&season_of(plan, n, BUDGET.lives, old)));
-                    harm.of(&sum) * 1e18 / sum.spent as f64
-                };
-                println!("the same plan: {} tokens of work for one, {} today", per_token(Some(rule)), per_token(None));
-                assert!(per_token(Some(rule)) > 2.0 * per_token(None) && left.is_none_or(|left| found > left), "{what}");
-            }
             _ => assert!(left.is_none(), "{what}"),
         }
     }
     // Nor is anybody blamed for an error by tasks of honest applications, as nodes were that lack a model.
-    let blamed = Rule::ALL.iter().zip(&then).find(|(rule, _)| **rule == Rule::ErrorsScore).map(|(_, then)| then.sum.strangers);
+    let blamed = RULES.iter().zip(&then).find(|(rule, _)| **rule == Rule::ErrorsScore).map(|(_, then)| then.sum.strangers);
     assert!(blamed > Some(0), "{blamed:?}");
     assert_eq!((today.sum.blamed, today.sum.spared), (0, 0));
 }

@@ -122,6 +122,9 @@ pub enum Candidates {
     AtLeast(u32),
     /// The idle holders of a required model, not counted yet.
     Holders,
+    /// Of a task that comes from the queue: whoever is active in its scope, if it has waited for half its estimate. What is queued and
+    /// taken at once is steered by whoever knows which node becomes free next; what has waited was left by all who became free meanwhile.
+    Queued,
 }
 
 /// The tries of one pass over a field: what it takes to accept, and how often to try.

@@ -16,7 +16,7 @@ use crate::store::{groups, queue, registry};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
 use muster_core::id::{ModelId, NodeId};
-use muster_core::record::{Order, Status};
+use muster_core::record::Status;
 
 /// Draws a task by the hash of a block and starts or queues it; where the draw stays undecided, or the hash is not known any more, it
 /// gets a new block.
@@ -72,27 +72,14 @@ pub(crate) fn start_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> b
     if let Some(best) = best {
         let ticket = best.ticket(net.host);
         let task = dequeue(net, ticket);
-        let rivals = Candidates::AtLeast(rivals(net, &handle, &task.order));
-        start(net, &task, Unplaced::of(handle), rivals, 0, None);
+        start(net, &task, Unplaced::of(handle), Candidates::Queued, 0, None);
     }
     best.is_some()
 }
 
-/// How many nodes could have taken a queued task before this one, counted up to `boostPool`: those active in its scope if it has waited
-/// for half its estimate, else none. What is queued and taken at once is steered by whoever knows which node becomes free next; what has
-/// waited was left by all who became free meanwhile.
-fn rivals<H: Host>(net: &Network<'_, H>, handle: &NodeHandle, order: &Order) -> u32 {
-    if can_rise(net, &handle.node) && 2 * net.now.saturating_sub(order.moment) >= order.estimate as u64 {
-        Field::new(net.host, Among::Active, order.group.into()).count(net.host, net.rules.boost_pool as u32)
-    } else {
-        0
-    }
-}
-
 /// Starts a task on an unplaced node; writes the node's record. With entropy in hand
 /// ([`Rng`]) it is used for the pre-download, else the task's id has to do: who is asked to
-/// download decides nothing. Whether success raises H follows from the candidates: of the draw, or for a task that
-/// comes from the queue those of [`rivals`]. `left` is the length of the list that the node was drawn from, without it.
+/// download decides nothing. Whether success raises H follows from the candidates. `left` is the length of the list that the node was drawn from, without it.
 fn start<H: Host>(
     net: &mut Network<'_, H>,
     task: &Task,
@@ -125,6 +112,10 @@ fn start<H: Host>(
     let there = match candidates {
         Candidates::Holders => holders + 1,
         Candidates::AtLeast(n) => n,
+        Candidates::Queued if rises && 2 * net.now.saturating_sub(task.order.moment) >= task.order.estimate as u64 => {
+            Field::new(net.host, Among::Active, task.order.group.into()).count(net.host, pool)
+        }
+        Candidates::Queued => 0,
     };
     let boosts = rises && there >= pool;
     handle.set_order(net.host, &task.order.as_started(deadline, boosts));
