@@ -47,7 +47,7 @@ pub const LIMITS: &[Limit] = &[
     cached("commit, a member: released", 90_000, 72_000),
     cached("reveal, not sampled: paid and released", 95_000, 75_000),
     cached("form a group: two validators drawn", 180_000, 105_000),
-    cached("create a replicated task and dispatch one", 230_000, 175_000),
+    cached("create a replicated task and dispatch one", 250_000, 175_000),
     cached("reveal in a group, not the last", 60_000, 46_000),
     cached("reveal in a group, the last: three judged", 180_000, 135_000),
     cached("reveal in a replicated task's group, the last: three judged", 180_000, 135_000),
