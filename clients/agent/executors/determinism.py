@@ -1,8 +1,8 @@
 """Who answers alike? Measures it on this machine, and writes docs/determinism.md: `gpu.sh determinism`, `gpu.sh page`.
 
 Texts of 1,000 tokens and images by models with weights of a seed, under one setting after another, each against the executors' own:
-one request at a time, torch's choice of attention, deterministic algorithms. The numbers of the page stand in docs/determinism.json,
-a part for each device and size; a run replaces its own part.
+one request at a time, torch's choice of attention, deterministic algorithms. docs/determinism.json keeps digests of what was
+answered, by device, number type and setting, so that a run adds the settings that it measures, and runs of several machines meet.
 """
 
 import argparse
@@ -18,12 +18,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-PAGE, NUMBERS = ROOT / "docs/determinism.md", ROOT / "docs/determinism.json"
+PAGE, NUMBERS, CARDS = (ROOT / "docs" / name for name in ("determinism.md", "determinism.json", "cards.json"))
 LENGTHS = (1, 100, 1_000)
 # Of Parameters: docs/parameters.md.
 HAMMING, SLASH = 8, 20
+# Of a fee, what an honest node may lose by each judged answer and still work.
+BEARABLE = 0.01
 SHARED = 4
-COLUMNS = (("processor", "a processor"), ("H100", "H100"), ("H200", "H200"))
+# What the page has a place for, measured or not: the device, and the size of the model of texts.
+COLUMNS = ("processor, small", "H100, 1b", "H100, 8b", "H200, 1b", "H200, 8b")
 
 TEXTS = {
     "again": "the same process again",
@@ -174,11 +177,15 @@ def work(asked):
                     "graphs": {"graphs": True},
                 }.get(setting, {})  # fmt: skip
                 torch.set_num_threads(asked["threads"] + (setting == "threads"))
-                begun = time.monotonic()
+                begun, texts = time.monotonic(), []
                 try:
-                    texts = [writer.write(at, asked["tokens"], **settings) for at in range(asked["prompts"])]
-                except RuntimeError as error:
-                    texts = f"{str(error).strip().splitlines()[0]}"[:200]
+                    for at in range(asked["prompts"]):
+                        if time.time() > asked["until"]:
+                            break
+                        texts.append(prints(writer.write(at, asked["tokens"], **settings)))
+                except Exception as error:  # noqa: BLE001
+                    # What a device cannot do is found out by trying, and each library says it by an error of its own.
+                    texts = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
                 found[f"text {dtype} {setting}"] = texts
                 print(f"  {dtype} {setting}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
             torch.set_num_threads(asked["threads"])
@@ -191,14 +198,30 @@ def work(asked):
                 torch.set_num_threads(asked["threads"] + (setting == "threads"))
                 begun, files = time.monotonic(), []
                 for at in range(asked["pictures"]):
+                    if time.time() > asked["until"]:
+                        break
                     files.append(str(out / f"{asked['name']}-{dtype}-{setting}-{at}.png"))
                     painter.draw(at, asked["side"], asked["steps"], **settings).save(files[-1])
                 found[f"image {dtype} {setting}"] = files
                 print(f"  {dtype} {setting}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
             torch.set_num_threads(asked["threads"])
             del painter
-    found["stack"] = cards.stack(torch, device)
+    found["stack"] = {**cards.stack(torch, device), **({"driver": driver()} if device == "cuda" else {})}
     return found
+
+
+def prints(tokens):
+    """Digests of a text's beginnings, of all lengths that it has."""
+    return [hashlib.sha256(str(tokens[:length]).encode()).hexdigest()[:8] for length in LENGTHS if length <= len(tokens)]
+
+
+def driver():
+    """The driver's version, which torch does not tell."""
+    try:
+        asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return "unknown"
 
 
 def begin(asked):
@@ -221,7 +244,7 @@ def hashes(files):
     command = os.environ.get("MUSTER_HASH")
     command = [command] if command else ["cargo", "run", "--quiet", "-p", "muster-hashes", "--example", "hash", "--"]
     said = subprocess.run([*command, *files], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return [int(line, 16) for line in said.split()]
+    return said.split()
 
 
 def measure(arguments):
@@ -229,65 +252,76 @@ def measure(arguments):
     given.add_argument("--device", default="auto")
     given.add_argument("--llama", help="tiny, small, 1b or 8b; 1b on a card, small elsewhere")
     given.add_argument("--diffusion", help="tiny, small or sdxl; sdxl on a card, small elsewhere")
-    given.add_argument("--prompts", type=int, help="texts; 64 on a card, 8 elsewhere")
+    given.add_argument("--prompts", type=int, default=8, help="texts")
     given.add_argument("--tokens", type=int, default=LENGTHS[-1])
-    given.add_argument("--dtypes", help="number types, with commas between them; bfloat16,float16 on a card, float32,bfloat16 elsewhere")
-    given.add_argument("--without", default="", help="settings that are left out, with commas between them")
-    given.add_argument("--pictures", type=int, help="images; 64 on a card, 8 elsewhere")
+    given.add_argument("--dtypes", help="number types, with commas between them; bfloat16,float16 on a card, float32 too elsewhere")
+    given.add_argument("--texts", default=",".join(TEXTS), help="settings of texts, with commas between them; none for no texts")
+    given.add_argument("--images", default=",".join(IMAGES), help="settings of images")
+    given.add_argument("--pictures", type=int, default=8, help="images")
+    given.add_argument("--minutes", type=float, default=math.inf, help="begin nothing later than that: what was measured by then is kept")
     given = given.parse_args(arguments)
+    until = time.time() + 60 * given.minutes if given.minutes < math.inf else 1e18
     torch, _, device = settled(given.device)
     card = device == "cuda"
     sys.path.append(str(HERE))
     import seeded
 
     size, shape = given.llama or ("1b" if card else "small"), given.diffusion or ("sdxl" if card else "small")
+    dtypes = given.dtypes.split(",") if given.dtypes else ["bfloat16", "float16"] + ([] if card else ["float32"])
+
+    def there(asked, known):
+        asked = [name for name in asked.split(",") if name not in ("", "none")]
+        unknown = sorted(set(asked) - set(known))
+        if unknown:
+            sys.exit(f"gpu.sh determinism: {', '.join(unknown)}: there are {', '.join(known)}")
+        return [name for name in asked if ONLY.get(name, device) == device and name != "dtype"]
+
+    asked = {"text": there(given.texts, TEXTS), "image": there(given.images, IMAGES)}
     with tempfile.TemporaryDirectory() as place:
         print(f"making models: llama {size}, diffusion {shape}", file=sys.stderr, flush=True)
-        seeded.llama(size, f"{place}/llama", dtype=torch.bfloat16 if card else torch.float32)
-        seeded.diffusion(shape, f"{place}/diffusion")
-        dtypes = given.dtypes.split(",") if given.dtypes else ["bfloat16", "float16"] if card else ["float32", "bfloat16"]
-        there = lambda settings: [name for name in settings if ONLY.get(name, device) == device and name not in ("dtype", *given.without.split(","))]  # noqa: E731
         common = {
-            "device": device, "threads": 1, "llama": f"{place}/llama", "diffusion": f"{place}/diffusion", "dtypes": dtypes, "out": place,
-            "tokens": given.tokens, "prompts": given.prompts or (64 if card else 8), "pictures": given.pictures or (64 if card else 8),
-            "side": 1_024 if shape == "sdxl" else 128, "steps": 4,
+            "device": device, "threads": 1, "dtypes": dtypes, "out": place, "tokens": given.tokens, "prompts": given.prompts,
+            "pictures": given.pictures, "side": 1_024 if shape == "sdxl" else 128, "steps": 4, "until": until,
         }  # fmt: skip
-        texts = [name for name in there(TEXTS) if name != "process"]
-        images = [name for name in there(IMAGES) if name != "process"]
-        (main,) = ended([begin({**common, "name": "main", "texts": ["reference", *texts], "images": ["reference", *images]})])
-        print("two processes at once", file=sys.stderr, flush=True)
-        pair = ended([begin({**common, "name": name, "texts": ["reference"], "images": ["reference"]}) for name in ("one", "two")])
-        numbers = {"command": " ".join(["gpu.sh determinism", *arguments]), "device": main["stack"], "llama": size, "diffusion": shape, "tokens": given.tokens, "texts": {}, "images": {}}
+        if asked["text"]:
+            seeded.llama(size, f"{place}/llama", dtype=torch.bfloat16 if card else torch.float32)
+            common["llama"] = f"{place}/llama"
+        if asked["image"]:
+            seeded.diffusion(shape, f"{place}/diffusion")
+            common["diffusion"] = f"{place}/diffusion"
+        rest = {kind: [name for name in names if name != "process"] for kind, names in asked.items()}
+        pair = [{}, {}]
+        if any("process" in names for names in asked.values()):
+            print("two processes at once", file=sys.stderr, flush=True)
+            own = {kind: ["reference"] if "process" in names else [] for kind, names in asked.items()}
+            pair = ended([begin({**common, "name": name, "texts": own["text"], "images": own["image"]}) for name in ("one", "two")])
+        (main,) = ended([begin({**common, "name": "main", "texts": ["reference", *rest["text"]], "images": ["reference", *rest["image"]]})])
+        whole = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
+        column = column_of(main["stack"], size)
+        same = {"device": main["stack"], "diffusion": shape, "tokens": given.tokens}
+        kept = whole.get(column)
+        # Another stack, or other tasks, begin anew.
+        numbers = kept if kept and all(kept[name] == value for name, value in same.items()) else {**same, "commands": [], "texts": {}, "images": {}}
+        numbers["commands"] = sorted({*numbers["commands"], " ".join(["gpu.sh determinism", *arguments])})
         for dtype in dtypes:
-            reference = main[f"text {dtype} reference"]
-            against = {name: main[f"text {dtype} {name}"] for name in texts}
-            against["process"] = pair[0][f"text {dtype} reference"]
-            if pair[0][f"text {dtype} reference"] != pair[1][f"text {dtype} reference"]:
-                against["process"] = pair[1][f"text {dtype} reference"]
-            shares = {}
-            for name, others in against.items():
-                if isinstance(others, str):
-                    shares[name] = others
-                    continue
-                equal = [sum(one[:n] == other[:n] for one, other in zip(reference, others)) for n in LENGTHS if n <= given.tokens]
-                shares[name] = {"of": len(reference), "equal": equal}
-            prints = [[hashlib.sha256(str(one[:n]).encode()).hexdigest()[:8] for n in LENGTHS if n <= given.tokens] for one in reference]
-            numbers["texts"][dtype] = {"settings": shares, "prints": prints}
-            drawn = {name: hashes(main[f"image {dtype} {name}"]) for name in ("reference", *images)}
-            drawn["process"] = hashes(pair[1][f"image {dtype} reference"])
-            if dtype != dtypes[0]:
-                drawn["dtype"] = hashes(main[f"image {dtypes[0]} reference"])
-            distances = {name: [bin(a ^ b).count("1") for a, b in zip(drawn["reference"], found)] for name, found in drawn.items() if name != "reference"}
-            numbers["images"][dtype] = {"settings": distances, "hashes": [f"{one:016x}" for one in drawn["reference"]]}
-    whole = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-    whole[column(numbers)] = numbers
+            for part, kind, read in (("texts", "text", lambda found: found), ("images", "image", hashes)):
+                into = numbers[part].setdefault(dtype, {})
+                for name in ["reference", *rest[kind]] if asked[kind] else []:
+                    found = main[f"{kind} {dtype} {name}"]
+                    if found:
+                        into[name] = found if isinstance(found, str) else read(found)
+                one, two = (found.get(f"{kind} {dtype} reference") for found in pair)
+                if one and two:
+                    # Of the two, one that differs.
+                    into["process"] = next((found for found in map(read, (one, two)) if found != into.get("reference")), read(two))
+    whole[column] = numbers
     NUMBERS.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
     page()
 
 
-def column(numbers):
-    card = numbers["device"].get("card", "")
-    return next((name for name, _ in COLUMNS if name in card), "processor" if not card else card)
+def column_of(stack, size):
+    card = stack.get("card", "")
+    return f"{next((name for name in ('H100', 'H200') if name in card), card or 'processor')}, {size}"
 
 
 # The page
@@ -305,8 +339,22 @@ def rule(differ, of):
     return high
 
 
-def share(found):
-    return " / ".join(f"{100 * equal / found['of']:.0f} %" for equal in found["equal"])
+def share(one, other):
+    """Equal texts of all, by length, as the page says it."""
+    equal = alike(one, other)
+    return " / ".join(f"{100 * count / min(len(one), len(other)):.0f} %" for count in equal) if equal else NOT_RUN
+
+
+def alike(one, other):
+    """How many of those texts that both have are equal, by length."""
+    both = list(zip(one, other, strict=False))
+    lengths = min((min(len(a), len(b)) for a, b in both), default=0)
+    return [sum(a[n] == b[n] for a, b in both) for n in range(lengths)]
+
+
+def apart(one, other):
+    """Bits in which hashes of images differ."""
+    return [(int(a, 16) ^ int(b, 16)).bit_count() for a, b in zip(one, other, strict=False)]
 
 
 def table(head, rows):
@@ -314,123 +362,173 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
+NOT_RUN = "not run"
+
+
+def at_work():
+    """What `gpu.sh work` has measured, by device."""
+    kept = json.loads(CARDS.read_text()) if CARDS.exists() else {}
+    queues, policies, smi = [], [], []
+    for name in ["H100", "H200"] + sorted(kept):
+        numbers = next((numbers for card, numbers in kept.items() if name in card), None)
+        if name not in kept and numbers is not None:
+            continue
+        if numbers is None:
+            queues.append([name] + [NOT_RUN] * 6)
+            policies.append([name, ""] + [NOT_RUN] * 4)
+            smi.append([name] + [NOT_RUN] * 5)
+            continue
+        queue, tokens = numbers["queue"], numbers["queue"]["tokens"]
+        rates = [f"{tokens / queue[which]:.1f}" for which in ("alone", "through")]
+        cost = 100 * (1 - queue["alone"] / queue["through"] * queue["of_the_card"])
+        queues.append([name, f"{queue['texts']} of {tokens:,} tokens", f"{queue['alone']:.2f} s, {rates[0]}", f"{queue['through']:.2f} s, {rates[1]}", f"{100 * queue['of_the_card']:.2f} %", f"{cost:.1f} %", f"{queue['whole']:.1f} s"])
+        for kind, words in (("gpt", "texts"), ("images", "images")):
+            policies.append([name, words] + [f"{row['seconds']:.1f}" for row in numbers["policies"] if row["kind"] == kind])
+        seen = numbers["nvidia_smi"]
+        smi.append([name, str(len(numbers["processes"]))] + [f"{seen[what][0]:.0f}, {seen[what][1]:.0f}" for what in ("busy", "mib", "degrees", "watts")] if seen else [name] + ["-"] * 5)
+    return [
+        table(["device", "queue", "alone: a text, tokens a second", "through Muster: a text, tokens a second", "of the queue's time a text was written", "lost in all", "from creation to the last result"], queues),
+        table(["device", "", "single", "sampled", "replicated", "rated"], policies),
+        table(["device", "processes on the card", "busy, %", "memory, MiB", "degrees", "watts"], smi),
+    ]
+
+
 def page():
     whole = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-    columns = list(COLUMNS) + [(name, name) for name in whole if name not in dict(COLUMNS)]
-    not_run = "not run"
+    columns = list(COLUMNS) + sorted(name for name in whole if name not in COLUMNS)
+    cards = [name for name in columns if name in whole and whole[name]["device"]["device"] == "cuda"]
 
-    def compared(what, settings, dtype, cell):
-        """A row for each setting, a column for each machine."""
-        table = []
+    def compared(part, settings, dtype, where, cell):
+        """A row for each setting, a column for each device and model."""
+        rows = []
         for setting, words in settings.items():
             cells = []
-            for name, _ in columns:
-                here = "cpu" if name == "processor" else "cuda"
+            for name in where:
+                here = "cpu" if name.startswith("processor") else "cuda"
                 if ONLY.get(setting, here) != here:
                     cells.append("-")
                     continue
-                found = whole.get(name, {}).get(what, {}).get(dtype, {}).get("settings", {}).get(setting)
-                cells.append(not_run if found is None else cell(found))
-            table.append([words, *cells])
-        return table
+                by_type = whole.get(name, {}).get(part, {})
+                found, reference = by_type.get(dtype, {}).get(setting), by_type.get(dtype, {}).get("reference")
+                if setting == "dtype":
+                    found = by_type.get({"bfloat16": "float16", "float16": "bfloat16"}.get(dtype), {}).get("reference")
+                if isinstance(found, str) or isinstance(reference, str):
+                    cells.append(f"it cannot: {found if isinstance(found, str) else reference}")
+                else:
+                    cells.append(cell(reference, found) if found and reference else NOT_RUN)
+            rows.append([words, *cells])
+        return rows
 
-    def texts(dtype):
-        return compared("texts", TEXTS, dtype, lambda found: f"it cannot: {found}" if isinstance(found, str) else share(found))
+    def distance(reference, found):
+        bits = apart(reference, found)
+        return f"{sum(bits) / len(bits):.1f}, {max(bits)}; {sum(one > HAMMING for one in bits)} of {len(bits)}"
 
-    def images(dtype):
-        return compared("images", IMAGES, dtype, lambda found: f"{sum(found) / len(found):.1f}, {max(found)}; {sum(one > HAMMING for one in found)} of {len(found)}")
-
-    def has(dtype, part):
-        return any(dtype in numbers[part] for numbers in whole.values())
-
-    parts = []
-    for dtype in ("float32", "bfloat16", "float16"):
-        where = columns if dtype != "float32" else columns[:1]
-        rows = [row[: 1 + len(where)] for row in texts(dtype)]
-        if dtype == "float32" and not has(dtype, "texts"):
-            continue
-        parts.append(f"### {dtype}\n\n" + table(["against one request at a time", *(words for _, words in where)], rows))
-    pictures = []
-    for dtype in ("float32", "bfloat16", "float16"):
-        where = columns if dtype != "float32" else columns[:1]
-        rows = [row[: 1 + len(where)] for row in images(dtype) if not (dtype == "float32" and row[0] == IMAGES["dtype"])]
-        if dtype == "float32" and not has(dtype, "images"):
-            continue
-        pictures.append(f"### {dtype}\n\n" + table(["against one image at a time", *(words for _, words in where)], rows))
+    def parts(part, settings, head, cell):
+        said = []
+        for dtype in ("float32", "bfloat16", "float16"):
+            # Nobody serves 32 bits on a card.
+            where = columns if dtype != "float32" else [name for name in columns if name.startswith("processor")]
+            rows = compared(part, settings, dtype, where, cell)
+            rows = [row for row in rows if dtype != "float32" or row[0] != IMAGES["dtype"]]
+            said.append(f"### {'Texts' if part == 'texts' else 'Images'} in {dtype}\n\n" + table([head, *where], rows) + "\n")
+        return "\n".join(said)
 
     ran = []
-    for name, words in columns:
+    for name in columns:
         numbers = whole.get(name)
         if numbers is None:
-            ran.append([words, "not run", "", "", "", ""])
+            ran.append([name, NOT_RUN, "", "", "", ""])
             continue
         told = ", ".join(f"{key} {value}" for key, value in numbers["device"].items() if key != "device")
-        some = next(iter(numbers["texts"].values()))["settings"]
-        count = next(found["of"] for found in some.values() if isinstance(found, dict))
-        pictured = len(next(iter(numbers["images"].values()))["hashes"])
-        ran.append([words, f"`{numbers['command']}`", told, f"llama `{numbers['llama']}`, diffusion `{numbers['diffusion']}`", f"{count} of {numbers['tokens']:,} tokens", str(pictured)])
+        count = max((len(one) for by in numbers["texts"].values() for one in by.values() if not isinstance(one, str)), default=0)
+        pictured = max((len(one) for by in numbers["images"].values() for one in by.values() if not isinstance(one, str)), default=0)
+        commands = "; ".join(f"`{command}`" for command in numbers["commands"])
+        ran.append([name, commands, told, f"`{numbers['diffusion']}`", f"{count} of {numbers['tokens']:,} tokens", str(pictured)])
 
-    rates = []
-    for setting in TEXTS:
-        differ = of = 0
-        for numbers in whole.values():
-            for one in numbers["texts"].values():
-                found = one["settings"].get(setting)
-                if isinstance(found, dict):
-                    differ, of = differ + found["of"] - found["equal"][-1], of + found["of"]
-        if of:
-            high = rule(differ, of)
-            rates.append([TEXTS[setting], f"{differ} of {of}", f"{100 * high:.0f} %", f"{SLASH * differ / of:.1f}", f"{SLASH * high:.1f}"])
-    alike = [row for row in rates if row[1].startswith("0 ")]
-    apart = [row for row in rates if not row[1].startswith("0 ")]
-    cards = [name for name in ("H100", "H200") if name in whole]
+    rates, differing = [], {}
+    for kind in ("processor", "card"):
+        for setting in TEXTS:
+            differ = of = 0
+            for name, numbers in whole.items():
+                if name.startswith("processor") != (kind == "processor"):
+                    continue
+                for one in numbers["texts"].values():
+                    found, reference = one.get(setting), one.get("reference")
+                    if isinstance(found, list) and isinstance(reference, list) and (equal := alike(reference, found)):
+                        texts = min(len(reference), len(found))
+                        differ, of = differ + texts - equal[-1], of + texts
+            if of:
+                high = rule(differ, of)
+                differing[kind, setting] = differ
+                rates.append([kind, TEXTS[setting], f"{differ} of {of}", f"{100 * differ / of:.0f} %", f"{100 * high:.1f} %", f"{SLASH * high:.1f}", f"{BEARABLE / high:.2f}"])
+    same = [TEXTS[setting] for (kind, setting), differ in differing.items() if kind == "processor" and not differ]
+    other = [f"{TEXTS[setting]} ({differ})" for (kind, setting), differ in differing.items() if kind == "processor" and differ]
     pairs = []
-    if len(cards) == 2:
-        for dtype in ("bfloat16", "float16"):
-            one, other = (whole[name]["texts"][dtype]["prints"] for name in cards)
-            equal = [sum(a[n] == b[n] for a, b in zip(one, other)) for n in range(len(one[0]))]
-            pairs.append([dtype, share({"of": min(len(one), len(other)), "equal": equal})])
-    needed = math.ceil(math.log(0.05) / math.log(1 - 0.01 / SLASH))
+    for at, one in enumerate(cards):
+        for two in cards[at + 1 :]:
+            if one.split(", ")[-1] == two.split(", ")[-1] and whole[one]["tokens"] == whole[two]["tokens"]:
+                for dtype in ("bfloat16", "float16"):
+                    here, there = (whole[name]["texts"].get(dtype, {}).get("reference") for name in (one, two))
+                    if isinstance(here, list) and isinstance(there, list):
+                        pairs.append([f"{one} against {two}", dtype, share(here, there)])
+    queues, policies, smi = at_work()
+    needed = math.ceil(math.log(0.05) / math.log(1 - BEARABLE / SLASH))
     text = f"""# Determinism
 
 [All pages](README.md)
 
-Under [validation](validation.md) answers of texts are compared bit by bit, and a node that answers otherwise than two others is slashed. So nodes of one GPU group must answer alike. This page says what was measured of that. `clients/agent/executors/gpu.sh determinism` measures it on the machine it runs on, keeps its numbers in [determinism.json](determinism.json), and writes this page.
+Under [validation](validation.md) answers of texts are compared bit by bit, and a node that answers otherwise than two others is slashed. So nodes of one GPU group must answer alike. This page says what was measured of that. `clients/agent/executors/gpu.sh determinism` measures it on the machine it runs on, adds what it found to [determinism.json](determinism.json), and writes this page.
 
-**No card has been measured.** Columns that say "not run" wait for that command on such a card. The processor's results say nothing about a card's kernels. {"" if not cards else "Measured are: " + ", ".join(cards) + "."}
+{"**No card has been measured.**" if not cards else "Cards that were measured: " + "; ".join(cards) + "."} Columns that say "{NOT_RUN}" wait for that command on such a card; the processor's results say nothing about a card's kernels.
 
 Models have the shape of Llama and of Stable Diffusion, and weights that are drawn from a seed: they need no download, and their answers mean nothing. Half of the texts are greedy, and half are sampled by a seed at temperature 1. A trained model is surer of its next word, so it differs less often. How much less is not known.
 
-{table(["device", "command", "stack", "models", "texts", "images"], ran)}
+{table(["device, model of texts", "command", "stack", "model of images", "texts", "images"], ran)}
 
 ## Texts
 
-The table shows how many answers of 1 / 100 / 1,000 tokens equal those of the executor's own setting. A run with fewer tokens has fewer values. The executor's setting is one request at a time, torch's own choice of attention, deterministic algorithms and the same number type.
+How many answers of 1 / 100 / 1,000 tokens (fewer values where a run had fewer tokens) are equal to those of the executor's own setting. That is one request at a time, torch's own choice of attention, deterministic algorithms, and the same number type.
 
-{chr(10).join(part + chr(10) for part in parts)}
+{parts("texts", TEXTS, "against one request at a time", share)}
 ### One card against another
 
-{table(["number type", "equal answers of 1 / 100 / 1,000 tokens, H100 against H200"], pairs) if pairs else "H100 against H200, and one driver against another: not run. Run `gpu.sh determinism` on both, with the same `docs/determinism.json`: this table is then made from both parts."}
+{table(["cards", "number type", "equal answers of 1 / 100 / 1,000 tokens"], pairs) if pairs else "H100 against H200, and one driver against another: " + NOT_RUN + ". Run `gpu.sh determinism` on both, with the same `docs/determinism.json`: this table is then made from both parts."}
 
 ## Images
 
-The table counts the bits in which the perceptual hash differs from that of the executor's own setting: mean, most. Then it counts the images that differ in more than `hammingMost`, {HAMMING}. The images of such a model are close to noise, the hardest case for [the hash](research/images.md).
+A cell says how many bits of the perceptual hash differ from the executor's own setting (mean, most), and how many images differ in more than `hammingMost`, {HAMMING}. The images of such a model are close to noise, the hardest case for [the hash](research/images.md).
 
-{chr(10).join(part + chr(10) for part in pictures)}
+{parts("images", IMAGES, "against one image at a time", distance)}
+## A card at work for Muster
+
+`gpu.sh work` measures it: a chain, a contract, and an agent with seven nodes for texts and seven for images, which share two processes on one card. Each result must equal, byte for byte, the answer of the executor when it is asked directly. It keeps its numbers in `docs/cards.json`. On a processor the agent is told of a card by the tests' substitute of NVIDIA's library, and models are small.
+
+{queues}
+
+Two things are lost: the time in which the card could have written but did not, and the time that each text took longer than alone. **The aim is below 2 % for texts of ten seconds.**
+
+Seconds from the command to the result's file, with nothing else to do, by policy:
+
+{policies}
+
+The readings of `nvidia-smi` meanwhile, each second: mean, most.
+
+{smi}
+
 ## What follows
 
-**How often an honest node would be slashed.** Two nodes have one setting, the third the other: it is alone as often as the texts differ. The table counts the longest answers measured, over all devices and number types. *Rate at most* is the highest that so few texts do not exclude with a certainty of 95 %. The loss is in fees for each answer that a group judges, at `slashTimes` {SLASH}.
+**How often an honest node would be slashed.** Two nodes have one setting, the third the other: it is alone as often as the texts differ. The table is of the longest answers that were measured, of all models and number types together. "At most" is the highest rate that so few texts do not exclude with a certainty of 95 %. The loss is that of each answer that a group judges, in fees, at `slashTimes` {SLASH}. The last column is the `slashTimes` at which that loss is a hundredth of a fee.
 
-{table(["one of three has", "differ", "rate at most", "loss as measured", "loss at most"], rates)}
+{table(["of a", "one of three has", "differ", "as measured", "at most", "loss at most", "bearable `slashTimes`"], rates)}
 
-- A node can bear a loss of a hundredth of a fee for each judged answer: one wrong answer in {100 * SLASH:,} at `slashTimes` {SLASH}. To show that, {needed:,} answers in a row must agree: `gpu.sh determinism --prompts {needed}`. **Nobody has shown that on a card**, so `slashTimes` above 0 for texts is a decision without a measurement behind it.
-- At rate r of wrong answers, `slashTimes` is bearable up to 0.01 / r: at 1 in 100 that is 1, and at 1 in 10 it cannot be borne at all.
+- A node can bear a loss of a hundredth of a fee for each judged answer. At `slashTimes` {SLASH} that is one wrong answer in {SLASH / BEARABLE:,.0f}. To show so little, {needed:,} answers in a row must agree: `gpu.sh determinism --prompts {needed}`. {"**Nobody has shown that on a card**, so `slashTimes` above 0 for texts is a decision without a measurement behind it." if not cards else ""}
+- At rate r of wrong answers, `slashTimes` is bearable up to {BEARABLE} / r: at 1 in 100 that is 1, and at 1 in 10 it cannot be borne at all.
 
-**May be listed** (`listGpuGroup`): one request at a time, one number type, one choice of attention, one version of everything, on one model of card. In the measurements, {", ".join(row[0] for row in alike) or "nothing"} changed nothing.
+**Fit to be listed** (`listGpuGroup`): one request at a time, one number type, one choice of attention, one version of everything, on one model of card. On the processor, these changed no text: {"; ".join(same) or "none"}.
 
-**Never list**: servers that share batches among requests (vLLM, SGLang, llama.cpp with several slots, Ollama with parallel requests), and groups whose nodes choose attention, number type or threads each for itself. {"As measured, these changed texts: " + "; ".join(f"{row[0]} ({row[1]})" for row in apart) + "." if apart else ""} Such nodes take tasks of policy 0, and of policy 3 where a lost share is all that they risk.
+**Never list**: servers that share batches among requests (vLLM, SGLang, llama.cpp with several slots, Ollama with parallel requests), and groups whose nodes choose attention, number type or threads each for itself. {"On the processor, these changed texts: " + "; ".join(other) + "." if other else ""} Such nodes take tasks of policy 0, and of policy 3 where a lost share is all that they risk.
 
-**The group's name.** It has the card's model by NVIDIA's name, and eight digits of the golden answers for all else. `transformers` and `openai` write the digits of their stack into every answer. These cover the versions of torch, CUDA, cuDNN and the library, number type, attention, context and the weights' digest, or a server's own fingerprint. So another stack has another name even if its golden answers read the same. The name leaves out the driver: torch brings its own kernels, and whether a driver changes them was not measured. An owner who lists a group lists its number, and tells operators the card, the executor, its arguments, and `requirements-torch.lock`.
+**The group's name.** The card's model is in it by NVIDIA's name. All else is in the eight digits of the golden answers. `transformers` and `openai` write the digits of their stack into every answer, so another stack has another name even if its golden answers read the same. The stack is the versions of torch, CUDA, cuDNN and the library, the number type, attention, context and the weights' digest; or a server's own fingerprint. The driver is not in it: torch brings its own kernels, and whether a driver changes them was not measured. An owner who lists a group lists its number, and tells operators the card, the executor, its arguments, and `requirements-torch.lock`.
 """
     PAGE.write_text(text)
 

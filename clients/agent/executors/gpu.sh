@@ -1,16 +1,46 @@
 #!/usr/bin/env bash
-# What needs torch, and a card where there is one; without one it runs on the processor, and small.
+# What needs torch, and a card where there is one; without one it runs on the processor, and small. On a machine without a network it needs
+# this folder of the repository, a Python with torch, and what `pack` has made if there is no cargo.
+#   gpu.sh pack                   programs and contract, 140 MB without symbols, into .muster/card, which the others then use: before the copy to such a machine
+#   gpu.sh all                    one section after the other: test, determinism, work
 #   gpu.sh test [NAME ...]        tests of the executors `transformers`, `diffusers`, and `openai` with a real server
-#   gpu.sh determinism [...]      measures who answers alike, adds what it found to docs/determinism.json, and writes docs/determinism.md
-#   gpu.sh page                   writes docs/determinism.md anew from docs/determinism.json
+#   gpu.sh determinism [...]      who answers alike: adds what it finds to docs/determinism.json. --help lists what can be left out, and --minutes ends it
+#   gpu.sh work [...]             an agent with NVML's facts, tasks of all policies, and what Muster costs a card: docs/cards.json
+#   gpu.sh page                   writes docs/determinism.md anew from both files; determinism and work do it themselves
 # PYTHON_TORCH names a Python that has torch, transformers, diffusers and accelerate; without it prepare.sh installs one, 6 GB.
 set -euo pipefail
 cd "$(dirname "$0")"
+root=$(cd ../../.. && pwd)
 what=${1:-}
 [ $# -eq 0 ] || shift
+packed=$root/.muster/card
+if [ -d "$packed" ] && [ "$what" != pack ]; then
+  export BUILT=${BUILT:-$packed} MUSTER_HASH=${MUSTER_HASH:-$packed/hash}
+fi
+torch() { "${PYTHON_TORCH:-$(./prepare.sh --torch)}" -B "$@"; }
+page() { "${PYTHON:-python3}" -B determinism.py page; }
 case $what in
-  test) exec "${PYTHON_TORCH:-$(./prepare.sh --torch)}" -B test_torch.py "$@" ;;
-  determinism) exec "${PYTHON_TORCH:-$(./prepare.sh --torch)}" -B determinism.py measure "$@" ;;
-  page) exec "${PYTHON:-python3}" -B determinism.py page ;;
-  *) sed -n '2,6s/^# *//p' "$0" >&2; exit 2 ;;
+  pack)
+    built=${CARGO_TARGET_DIR:-$root/target}/debug
+    mkdir -p "$packed"
+    for program in muster muster-agent muster-dev muster-devnode examples/hash; do strip -o "$packed/$(basename "$program")" "$built/$program"; done
+    du -sh "$packed"
+    ;;
+  all)
+    torch test_torch.py
+    torch determinism.py measure
+    torch work.py
+    page
+    ;;
+  test) torch test_torch.py "$@" ;;
+  determinism) torch determinism.py measure "$@" ;;
+  work)
+    torch work.py "$@"
+    page
+    ;;
+  page) page ;;
+  *)
+    sed -n '2,/^set -e/{/^set -e/d;s/^# *//p}' "$0" >&2
+    exit 2
+    ;;
 esac

@@ -8,14 +8,17 @@ import sys
 import tempfile
 import threading
 import unittest
+import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import parse_qs
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "embeddings"), str(HERE / "images")]
 
 import cards  # noqa: E402
+import determinism  # noqa: E402
 import numpy as np  # noqa: E402
 from minilm import NAME, TOKENS, MiniLM  # noqa: E402
 from trial import Executor, golden  # noqa: E402
@@ -277,6 +280,155 @@ class OpenAI(unittest.TestCase):
         self.assertIn("the server's command ended with 3", ended.stderr)
 
 
+class ComfyUI(unittest.TestCase):
+    """Against a server that answers as ComfyUI's does; no ComfyUI was there."""
+
+    WORKFLOW = {
+        "1": {"class_type": "CheckpointLoaderSimple", "inputs": {"ckpt_name": "small.safetensors"}},
+        "2": {"class_type": "CLIPTextEncode", "inputs": {"text": "$prompt", "clip": ["1", 1]}},
+        "3": {"class_type": "EmptyLatentImage", "inputs": {"width": "$width", "height": "$height", "batch_size": 1}},
+        "4": {"class_type": "KSampler", "inputs": {"seed": "$seed", "steps": "$steps", "cfg": 5.0, "positive": ["2", 0], "latent_image": ["3", 0]}},
+        "5": {"class_type": "SaveImage", "inputs": {"images": ["4", 0], "filename_prefix": "ComfyUI"}},
+    }
+
+    def setUp(self):
+        test = self
+        self.drawn, self.asked, self.looked, self.depth, self.trouble, self.free = {}, [], {}, b"\x08\x02", None, 20 << 30
+
+        def chunk(name, body):
+            return len(body).to_bytes(4, "big") + name + body + zlib.crc32(name + body).to_bytes(4, "big")
+
+        def picture(graph):
+            seed, width = graph["4"]["inputs"]["seed"], graph["3"]["inputs"]["width"]
+            rows = hashlib.sha256(f"{graph['2']['inputs']['text']} {seed}".encode()).digest()
+            head = width.to_bytes(4, "big") + (1).to_bytes(4, "big") + test.depth + b"\0\0\0"
+            text = b"prompt\0" + json.dumps(graph).encode()
+            body = chunk(b"IHDR", head) + chunk(b"tEXt", text) + chunk(b"IDAT", zlib.compress(b"\0" + (rows * 99)[: 3 * width])) + chunk(b"IEND", b"")
+            return b"\x89PNG\r\n\x1a\n" + body
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def say(self, status, value):
+                body = value if isinstance(value, bytes) else json.dumps(value).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_GET(self):
+                path, _, query = self.path.partition("?")
+                if path == "/system_stats":
+                    device = {"name": "cuda:0 Some Card", "type": "cuda", "index": 0, "vram_total": 24 << 30, "vram_free": test.free}
+                    return self.say(200, {"system": {"comfyui_version": "0.3.1", "pytorch_version": "2.15.0", "python_version": "3.12"}, "devices": [device]})
+                if path.startswith("/history/"):
+                    which = path.rsplit("/", 1)[1]
+                    # Nothing is known of it until it has been drawn.
+                    test.looked[which] = test.looked.get(which, 0) + 1
+                    if test.looked[which] < 3 or which not in test.drawn:
+                        return self.say(200, {})
+                    image = {"filename": f"{test.drawn[which]['5']['inputs']['filename_prefix']}_00001_.png", "subfolder": "", "type": "output"}
+                    status = {"status_str": "error" if test.trouble else "success", "completed": not test.trouble, "messages": [["execution_error", test.trouble]]}
+                    return self.say(200, {which: {"prompt": [0, which, test.drawn[which], {}, ["5"]], "outputs": {} if test.trouble else {"5": {"images": [image]}}, "status": status}})
+                if path == "/view":
+                    name = parse_qs(query)["filename"][0].removesuffix("_00001_.png")
+                    return self.say(200, next(picture(one) for one in test.asked if one["5"]["inputs"]["filename_prefix"] == name))
+                self.say(404, b"")
+
+            def do_POST(self):
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if self.path == "/history":
+                    test.drawn.pop(asked["delete"][0])
+                    return self.say(200, b"")
+                graph = asked["prompt"]
+                if graph["1"]["inputs"]["ckpt_name"] != "small.safetensors":
+                    return self.say(400, {"error": {"type": "prompt_outputs_failed_validation", "message": "Value not in list"}, "node_errors": {"1": {}}})
+                assert all(type(graph["3"]["inputs"][side]) is int for side in ("width", "height"))
+                which = f"id-{len(test.asked)}"
+                test.asked.append(graph)
+                test.drawn[which] = graph
+                self.say(200, {"prompt_id": which, "number": len(test.asked), "node_errors": {}})
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.place = tempfile.TemporaryDirectory()
+
+    def tearDown(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.place.cleanup()
+
+    def command(self, workflow=None, *more):
+        file = Path(self.place.name) / "workflow.json"
+        file.write_text(json.dumps(workflow or self.WORKFLOW))
+        return [HERE / "comfyui/executor.py", "--url", f"http://127.0.0.1:{self.server.server_port}", "--workflow", file, "--name", "us/small", *more]
+
+    def ends(self, *command):
+        ended = subprocess.run([sys.executable, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual((ended.returncode, ended.stdout), (1, ""))
+        return ended.stderr
+
+    def test_it_asks_as_the_task_says_and_keeps_the_image_alone(self):
+        given = {"prompt": "a lighthouse", "seed": 3, "steps": 2, "width": 128, "height": 64}
+        with Executor(*self.command()) as executor:
+            self.assertEqual(executor.ready["kinds"], ["images"])
+            name, result = executor.run("images", given, units=2, models=["us/small"])
+            self.assertEqual(name, "done", result)
+            one, two = self.asked
+            self.assertEqual([graph["4"]["inputs"]["seed"] for graph in self.asked], [3, 4])
+            self.assertEqual(one["3"]["inputs"], {"width": 128, "height": 64, "batch_size": 1})
+            self.assertEqual((one["2"]["inputs"]["text"], one["4"]["inputs"]["steps"], one["4"]["inputs"]["cfg"]), ("a lighthouse", 2, 5.0))
+            self.assertNotEqual(one["5"]["inputs"], two["5"]["inputs"], "ComfyUI saves nothing twice")
+            self.assertEqual(result.count(b"IEND"), 2)
+            self.assertNotIn(b"tEXt", result)
+            self.assertEqual(executor.run("images", given, units=2)[1], result)
+            self.assertEqual(self.drawn, {}, "what was drawn is forgotten")
+            for _, task in golden("comfyui"):
+                self.assertEqual(executor.run(*task)[0], "done")
+        self.assertEqual(executor.ended, 0)
+
+    def test_whose_fault_it_is(self):
+        with Executor(*self.command()) as executor:
+            for given in (
+                {}, {"prompt": 1}, {"prompt": "a" * 4_097}, {"prompt": "a", "width": 65}, {"prompt": "a", "height": 2_048}, {"prompt": "a", "seed": -1},
+                {"prompt": "a", "steps": 0}, {"prompt": "a", "sampler": "x"}, {"prompt": "a", "guidance": 3}, {"prompt": "a", "negative_prompt": "b"},
+            ):  # fmt: skip
+                self.assertEqual(executor.run("images", given)[0], "task", given)
+            self.assertEqual(executor.run("images", {"prompt": "a"}, units=5)[0], "task")
+            self.assertEqual(self.asked, [], "ComfyUI was asked for what is no task")
+            self.assertEqual(executor.run("images", {"prompt": "a"}, models=["another"])[0], "node")
+            self.trouble = {"exception_message": "Allocation on device"}
+            fault, reason = executor.run("images", {"prompt": "a"})
+            self.assertEqual(fault, "node")
+            self.assertIn("0 images, not one", reason)
+            self.assertIn("Allocation on device", reason)
+            self.trouble, self.depth = None, b"\x08\x06"
+            self.assertIn("red, green and blue", executor.run("images", {"prompt": "a"})[1])
+            self.depth = b"\x08\x02"
+            self.assertEqual(executor.run("images", {"prompt": "a"})[0], "done")
+            # What a task names that the workflow has a place for is put there, and never more than a value.
+            executor.run("images", {"prompt": "$seed"})
+            self.assertEqual(self.asked[-1]["2"]["inputs"]["text"], "$seed")
+
+    def test_what_cannot_work_is_said_before_it_is_ready(self):
+        other = {**self.WORKFLOW, "4": {"class_type": "KSampler", "inputs": {"seed": 1}}}
+        self.assertIn('has no place for seed: write "$seed" as a value', self.ends(*self.command(other)))
+        other = {key: part for key, part in self.WORKFLOW.items() if key != "5"}
+        self.assertIn("has 0 nodes SaveImage", self.ends(*self.command(other)))
+        self.free = 5 << 30
+        said = self.ends(*self.command(None, "--needs", "6.5"))
+        self.assertIn("cuda:0 Some Card has 5.0 GiB free, and 6.5 GiB are needed (--needs 6.5): take a smaller model", said)
+        self.assertIn("ComfyUI's command ended with 3", self.ends(*self.command()[:1], "--url", "http://127.0.0.1:1", *self.command()[3:], "--", "sh", "-c", "exit 3"))
+        other = {**self.WORKFLOW, "1": {"class_type": "CheckpointLoaderSimple", "inputs": {"ckpt_name": "large.safetensors"}}}
+        with Executor(*self.command(other)) as executor:
+            fault, reason = executor.run("images", {"prompt": "a"})
+            self.assertEqual(fault, "node")
+            self.assertIn("ComfyUI answers 400", reason)
+
+
 class Cards(unittest.TestCase):
     def test_a_model_is_weighed_by_its_files_heads(self):
         with tempfile.TemporaryDirectory() as place:
@@ -318,6 +470,36 @@ class Cards(unittest.TestCase):
                 self.assertRaisesRegex(SystemExit, "muster-agent fetch us/large@COMMIT", cards.place_of, "us/large")
             finally:
                 os.environ.pop("HF_HOME") if before is None else os.environ.update(HF_HOME=before)
+
+
+class Determinism(unittest.TestCase):
+    """The page of what was measured; what measures it needs torch, and gpu.sh test runs that."""
+
+    def test_the_page_is_that_of_its_numbers(self):
+        with tempfile.TemporaryDirectory() as place:
+            page, written = determinism.PAGE, Path(place) / "page.md"
+            determinism.PAGE = written
+            try:
+                determinism.page()
+            finally:
+                determinism.PAGE = page
+            self.assertEqual(written.read_text(), page.read_text(), "write it anew: gpu.sh page")
+
+    def test_equal_texts_are_counted_by_length_and_images_by_bits(self):
+        one = [["a", "b", "c"], ["a", "b", "c"], ["a", "b", "c"]]
+        other = [["a", "b", "c"], ["a", "b", "x"], ["a", "x", "y"]]
+        self.assertEqual(determinism.alike(one, other), [3, 2, 1])
+        # Of those that both have, as far as both go.
+        self.assertEqual(determinism.alike(one, [["a"]]), [1])
+        self.assertEqual(determinism.share(one, other), "100 % / 67 % / 33 %")
+        self.assertEqual(determinism.share(one, []), "not run")
+        self.assertEqual(determinism.apart(["00000000000000ff", "8000000000000000"], ["0000000000000000", "8000000000000001"]), [8, 1])
+
+    def test_how_seldom_so_few_differences_may_be(self):
+        # The rule of three, and a coin.
+        self.assertAlmostEqual(determinism.rule(0, 300), 1 - 0.05 ** (1 / 300), places=6)
+        self.assertAlmostEqual(determinism.rule(5, 10), 0.7776, places=3)
+        self.assertEqual(determinism.rule(3, 3), 1.0)
 
 
 class Shell(unittest.TestCase):

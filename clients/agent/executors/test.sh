@@ -3,4 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 python=$(./prepare.sh)
-exec "$python" -B test.py "$@"
+"$python" -B test.py "$@"
+# All of gpu.sh work but the card: an agent with two executors on a substitute for one, tasks of all policies.
+[ $# -gt 0 ] || "$python" -B work.py --plain --queue 2

@@ -64,7 +64,8 @@ impl Container {
         let own = format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         say(&["--user", &own, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]);
         say(&["--pids-limit", "4096", "--pull", "never"]);
-        if podman {
+        // Without root a user is another one within, unless it is kept; with root podman refuses to keep it.
+        if podman && !rustix::process::getuid().is_root() {
             say(&["--userns", "keep-id"]);
         }
         if !self.network {
@@ -169,7 +170,8 @@ mod tests {
         assert!(prefix.is_empty());
         let given = settings("container = { image = 'ours', network = true }");
         let line = start(&given, "x", Some("GPU-1"), Path::new("/e")).command.join(" ");
-        assert!(line.contains("--userns keep-id") && line.contains("--device nvidia.com/gpu=GPU-1"), "{line}");
+        assert!(line.contains("--device nvidia.com/gpu=GPU-1"), "{line}");
+        assert_eq!(line.contains("--userns keep-id"), !rustix::process::getuid().is_root(), "{line}");
         assert!(!line.contains("--network") && !line.contains("--memory"), "{line}");
     }
 }

@@ -1,0 +1,183 @@
+"""Images by a ComfyUI that runs on this machine, by a workflow of the operator's. docs/executors.md has its input and output.
+
+    executor.py --url http://127.0.0.1:8188 --workflow workflow.json --name NAME [--needs GIB] [-- COMMAND THAT SERVES ...]
+
+The workflow is what ComfyUI exports for its API, with "$prompt", "$negative_prompt", "$seed", "$steps", "$guidance", "$width" and "$height" as
+values where a task's go. A command behind `--` is started, belongs to the executor's process group, and ends with it. Standard library alone.
+"""
+
+import argparse
+import atexit
+import http.client
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+import cards  # noqa: E402
+from lines import TaskFault, allow, read_json, serve  # noqa: E402
+from texts import number  # noqa: E402
+
+IMAGES, STEPS = 4, 100
+# The longest answer of the server that is read, in bytes.
+LONGEST = 256 << 20
+FIELDS = ("prompt", "negative_prompt", "seed", "steps", "guidance", "width", "height")
+# What says how an image looks: ComfyUI adds its workflow, in which no two requests are alike.
+LOOKS = (b"IHDR", b"IDAT", b"IEND")
+
+
+class Server:
+    def __init__(self, url):
+        self.url = url.rstrip("/")
+
+    def ask(self, path, value=None):
+        """Bytes that it says."""
+        asked = urllib.request.Request(f"{self.url}/{path}", None if value is None else json.dumps(value).encode(), {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(asked, timeout=60) as answered:
+                return answered.read(LONGEST)
+        except urllib.error.HTTPError as error:
+            said = error.read(2_000).decode("utf-8", "replace").replace("\n", " ")
+            # Tasks choose values within bounds alone: what it refuses is the operator's workflow.
+            raise RuntimeError(f"ComfyUI answers {error.code}: {said}") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise RuntimeError(f"ComfyUI does not answer: {error}") from None
+
+    def json(self, path, value=None):
+        try:
+            return json.loads(self.ask(path, value))
+        except ValueError as error:
+            raise RuntimeError(f"ComfyUI answers no JSON: {error}") from None
+
+
+def plain(png):
+    """The image of a PNG file, as tasks' results are: red, green and blue of 8 bits, and nothing beside it."""
+    if png[:8] != b"\x89PNG\r\n\x1a\n":
+        raise RuntimeError("the workflow saves no PNG")
+    if png[24:26] != b"\x08\x02":
+        raise RuntimeError("the workflow saves other images than of red, green and blue with 8 bits each")
+    at, kept = 8, [png[:8]]
+    while at + 12 <= len(png):
+        end = at + 12 + int.from_bytes(png[at : at + 4], "big")
+        if png[at + 4 : at + 8] in LOOKS:
+            kept.append(png[at:end])
+        at = end
+    return b"".join(kept)
+
+
+def filled(part, values):
+    """A workflow with a task's values in it."""
+    if isinstance(part, dict):
+        return {key: filled(inner, values) for key, inner in part.items()}
+    if isinstance(part, list):
+        return [filled(inner, values) for inner in part]
+    return values.get(part, part) if isinstance(part, str) else part
+
+
+def wait(server, until, child):
+    """What it runs on, once it answers."""
+    while True:
+        try:
+            return server.json("system_stats")
+        except RuntimeError as error:
+            if child is not None and child.poll() is not None:
+                sys.exit(f"ComfyUI's command ended with {child.returncode}")
+            if time.monotonic() > until:
+                sys.exit(f"{server.url}: {error}")
+        time.sleep(0.2)
+
+
+def main():
+    own, command = sys.argv[1:], []
+    if "--" in own:
+        at = own.index("--")
+        own, command = own[:at], own[at + 1 :]
+    given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    given.add_argument("--url", required=True)
+    given.add_argument("--workflow", required=True, type=Path, help="as ComfyUI exports it for its API, with $prompt and the others in it")
+    given.add_argument("--name", required=True, help="what tasks call the model")
+    given.add_argument("--needs", type=float, default=0, help="GiB that the workflow takes of the card")
+    given.add_argument("--largest", type=int, default=1_024, help="pixels of a side at most")
+    given.add_argument("--steps", type=int, default=20, help="of a task that names none")
+    given.add_argument("--guidance", type=float, default=7.5, help="of a task that names none")
+    given.add_argument("--ready-within", type=float, default=600, help="seconds until ComfyUI has to answer")
+    given.add_argument("--request-within", type=float, default=3_600, help="seconds that one image may take")
+    given = given.parse_args(own)
+    workflow = json.loads(given.workflow.read_text())
+    text = json.dumps(workflow)
+    missing = [name for name in ("prompt", "seed", "width", "height") if f'"${name}"' not in text]
+    if missing:
+        sys.exit(f"{given.workflow} has no place for {', '.join(missing)}: write \"${missing[0]}\" as a value")
+    saves = [key for key, part in workflow.items() if part.get("class_type") == "SaveImage"]
+    if len(saves) != 1:
+        sys.exit(f"{given.workflow} has {len(saves)} nodes SaveImage, and one saves the result")
+    server = Server(given.url)
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2) if command else None
+    if child is not None:
+        # However this ends, nobody else would end it.
+        atexit.register(child.kill)
+    about = wait(server, time.monotonic() + given.ready_within, child)
+    device = (about.get("devices") or [{}])[0]
+    if device.get("vram_free") is not None:
+        instead = "take a smaller model, or a card with more memory that nothing else uses"
+        cards.or_exit(lambda: cards.fits({"--needs": int(given.needs * cards.GIB)}, device["vram_free"], device.get("name", "the card"), instead), given.name)
+    system = about.get("system", {})
+    told = {name: system.get(name) for name in ("comfyui_version", "pytorch_version", "python_version")} | {"card": device.get("name")}
+
+    def draw(values):
+        here = filled(workflow, values)
+        # Saved anew each time, also where everything before it is as it was.
+        here[saves[0]]["inputs"]["filename_prefix"] = f"muster-{uuid.uuid4().hex}"
+        asked = server.json("prompt", {"prompt": here, "client_id": "muster"})
+        which, until = asked["prompt_id"], time.monotonic() + given.request_within
+        while not (done := server.json(f"history/{which}").get(which)):
+            if time.monotonic() > until:
+                raise RuntimeError(f"ComfyUI has not drawn it in {given.request_within:.0f} s")
+            time.sleep(0.05)
+        server.ask("history", {"delete": [which]})
+        images = done.get("outputs", {}).get(saves[0], {}).get("images", [])
+        if len(images) != 1:
+            raise RuntimeError(f"the workflow came to {len(images)} images, not one: {json.dumps(done.get('status'))[:500]}")
+        where = {name: images[0].get(name, "") for name in ("filename", "subfolder", "type")}
+        return plain(server.ask(f"view?{urllib.parse.urlencode(where)}"))
+
+    def run(task):
+        others = [other for other in task["models"] if other != given.name]
+        if others:
+            raise RuntimeError(f"this executor has {given.name} alone, not {', '.join(others)}")
+        value = read_json(task["input"])
+        allow(value, FIELDS)
+        values = {"prompt": value.get("prompt"), "negative_prompt": value.get("negative_prompt", "")}
+        for name, words in values.items():
+            if not isinstance(words, str) or len(words) > 4_096:
+                raise TaskFault(f"`{name}` has to be a text of at most 4,096 characters")
+        values["steps"] = number(value.get("steps", given.steps), "steps", 1, STEPS, whole=True)
+        values["guidance"] = number(value.get("guidance", given.guidance), "guidance", 0, 30)
+        for side in ("width", "height"):
+            values[side] = value.get(side, min(512, given.largest))
+            if type(values[side]) is not int or values[side] % 16 or not 64 <= values[side] <= given.largest:
+                raise TaskFault(f"`width` and `height` are multiples of 16 from 64 to {given.largest}")
+        for name in ("negative_prompt", "steps", "guidance"):
+            # What a workflow fixes, no task may ask for.
+            if name in value and f'"${name}"' not in text:
+                raise TaskFault(f"`{name}` is fixed by this model's workflow")
+        seed = number(value.get("seed", 0), "seed", 0, 2**32 - 1, whole=True)
+        if task["units"] > IMAGES:
+            raise TaskFault(f"a task has at most {IMAGES} images")
+        drawn = [draw({f"${name}": one for name, one in {**values, "seed": (seed + at) % 2**32}.items()}) for at in range(task["units"])]
+        Path(task["output"]).write_bytes(b"".join(drawn))
+
+    serve("comfyui", "1", ["images"], f"{given.name}, {cards.in_words(told)}: {cards.fingerprint({**told, 'workflow': workflow})}", run)
+    if child is not None:
+        child.terminate()
+        child.wait(30)
+
+
+main()

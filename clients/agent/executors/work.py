@@ -1,0 +1,325 @@
+"""A card at work for Muster: `gpu.sh work`. A development node, a contract, and an agent with fourteen nodes on one card: seven share a process that
+writes texts, seven one that draws images. Tasks of both kinds under all four policies, whose results have to be the executor's own; then a queue
+of long texts, whose seconds and tokens are compared with those of the same executor asked directly. It writes docs/cards.json.
+
+Without a card the agent is told of one by the tests' substitute of NVIDIA's library (tests/nvml.c), and executors run on the processor; with
+--plain they are `embeddings` and `images`, which need no torch.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+NUMBERS = ROOT / "docs/cards.json"
+# The key of every nitro development chain, which is public.
+OWNER = "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659"
+POLICIES = ("single", "sampled", "replicated", "rated")
+# Milliseconds between two blocks, as on Arbitrum.
+BLOCK = 0.25
+# Of each kind: the fewest that a rated task asks for.
+SHARERS = 7
+SUBSTITUTE = "GPU-11111111-1111-1111-1111-111111111111|Substitute of a card|24564|1024|41|73|0\n"
+
+
+def record(file, command):
+    """An executor's lines passed on, with the moments at which tasks began and ended put into a file."""
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+    def note(what, line):
+        with open(file, "a") as opened:
+            opened.write(json.dumps({"at": time.time(), what: json.loads(line)}) + "\n")
+
+    def answers():
+        for line in child.stdout:
+            note("said", line)
+            print(line, end="", flush=True)
+
+    passing = threading.Thread(target=answers)
+    passing.start()
+    for line in sys.stdin:
+        note("asked", line)
+        child.stdin.write(line)
+    child.stdin.close()
+    passing.join()
+    return child.wait()
+
+
+def spans(file):
+    """Seconds of each task that an executor ran, golden ones too: begun, ended."""
+    begun, found = {}, []
+    for line in file.read_text().splitlines():
+        noted = json.loads(line)
+        if "asked" in noted:
+            begun[noted["asked"]["run"]["id"]] = noted["at"]
+        elif "done" in noted["said"]:
+            found.append((begun[noted["said"]["done"]["id"]], noted["at"]))
+    return found
+
+
+def programs():
+    """Where the programs are: BUILT, or where cargo puts them."""
+    place = Path(os.environ.get("BUILT") or Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "debug")
+    found = {name: place / name for name in ("muster", "muster-agent", "muster-dev", "muster-devnode")}
+    missing = [name for name, file in found.items() if not file.is_file()]
+    if missing:
+        sys.exit(f"gpu.sh work: {', '.join(missing)} not in {place}: cargo build --workspace --bins, or BUILT=...")
+    return found
+
+
+class Network:
+    """A chain, a contract on it, and accounts with ether."""
+
+    def __init__(self, place):
+        self.place, self.built, self.children = place, programs(), []
+        log = open(place / "node.log", "w")
+        self.children.append(subprocess.Popen([self.built["muster-devnode"], "--port", "0"], stdout=log, stderr=log))
+        self.url = self.until("the chain's node", lambda: next((line.split()[2] for line in (place / "node.log").read_text().splitlines() if line.startswith("Listening on")), None))
+        settings = {"MIN_PRICE": "1", "MIN_STAKE": "0.0000000004", "STAKE_GRANULE": "1000000", "DEPLOYMENTS": str(place / "deployments")}
+        self.say("muster-dev", "deploy", key=OWNER, **settings)
+        (deployed,) = (place / "deployments").glob("*.json")
+        self.muster = json.loads(deployed.read_text())["address"]
+        threading.Thread(target=self.blocks, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        # The agent before the chain, which it still has something to say to.
+        for child in reversed(self.children):
+            child.terminate()
+            try:
+                child.wait(60)
+            except subprocess.TimeoutExpired:
+                child.kill()
+        self.children = []
+
+    def rpc(self, method, *given):
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": given}).encode()
+        asked = urllib.request.Request(self.url, body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=30) as answered:
+            return json.loads(answered.read())["result"]
+
+    def blocks(self):
+        while self.children:
+            time.sleep(BLOCK)
+            try:
+                self.rpc("evm_mine")
+            except OSError:
+                return
+
+    def until(self, what, look, within=600):
+        """What `look` finds, in the end."""
+        end = time.monotonic() + within
+        while not (found := look()):
+            ended = [child.args[0] for child in self.children if child.poll() is not None]
+            if ended or time.monotonic() > end:
+                logs = "\n".join("".join(file.read_text().splitlines(True)[-20:]) for file in self.place.glob("*.log"))
+                sys.exit(f"gpu.sh work: waited in vain for {what}; ended: {ended}\n{logs}")
+            time.sleep(0.1)
+        return found
+
+    def say(self, program, *arguments, key, **environment):
+        """What a program prints."""
+        more = {"RPC_URL": self.url, "ETH_RPC_URL": self.url, "MUSTER": getattr(self, "muster", ""), "MUSTER_HOME": str(self.place / "home")}
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.place), "NO_COLOR": "1", "PRIVATE_KEY": key, **more, **environment}
+        ended = subprocess.run([self.built[program], *arguments], cwd=ROOT, env=env, capture_output=True, text=True)
+        if ended.returncode:
+            sys.exit(f"gpu.sh work: {program} {' '.join(map(str, arguments))}: {ended.stdout}{ended.stderr}")
+        return ended.stdout
+
+    def account(self):
+        key = "0x" + secrets.token_hex(32)
+        address = json.loads(self.say("muster", "account", "show", "--json", key=key))["address"]
+        self.rpc("anvil_setBalance", address, hex(10**21))
+        return key
+
+
+class Card:
+    """What the card and the machine say of it while it works."""
+
+    def __init__(self, place):
+        self.real = shutil.which("nvidia-smi") is not None
+        self.environment, self.place, self.child = {}, place, None
+        if self.real:
+            ask = ["nvidia-smi", "--query-gpu=utilization.gpu,memory.used,temperature.gpu,power.draw", "--format=csv,noheader,nounits", "-l", "1"]
+            self.child = subprocess.Popen(ask, stdout=open(place / "nvidia-smi", "w"))
+        else:
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", place / "libnvidia-ml.so.1", ROOT / "clients/agent/tests/nvml.c"], check=True)
+            (place / "card").write_text(SUBSTITUTE)
+            self.environment = {"LD_LIBRARY_PATH": str(place), "NVML_CARDS": str(place / "card")}
+
+    def processes(self):
+        """Memory of each process on the card, in MiB."""
+        ask = ["nvidia-smi", "--query-compute-apps=used_memory", "--format=csv,noheader,nounits"]
+        return [line.strip() for line in subprocess.run(ask, capture_output=True, text=True).stdout.splitlines()] if self.real else []
+
+    def told(self):
+        """Means and most of what nvidia-smi said."""
+        if self.child is None:
+            return None
+        self.child.terminate()
+        self.child.wait()
+        rows = []
+        for line in (self.place / "nvidia-smi").read_text().splitlines():
+            try:
+                rows.append([float(part) for part in line.split(",")])
+            except ValueError:
+                continue
+        return {name: [sum(column) / len(column), max(column)] for name, column in zip(("busy", "mib", "degrees", "watts"), zip(*rows, strict=True), strict=False)}
+
+
+def executors(place, given):
+    """By kind: the command, its golden tasks, an input, and long ones."""
+    short = {"gpt": {"texts": ["a card at work"]}, "images": {"prompt": "hills", "seed": 3, "width": 64, "height": 64}}
+    if given.plain:
+        names = {"gpt": "embeddings", "images": "images"}
+        long = [{"texts": [f"{at} words of a text that is not short"] * 32} for at in range(given.queue)]
+        return {kind: ([sys.executable, "-B", HERE / name / "executor.py"], HERE / name / "golden", short[kind]) for kind, name in names.items()}, lambda _: long
+    import seeded
+    import torch
+
+    import cards
+
+    device = cards.device_of(torch, "auto")
+    card = device == "cuda"
+    size, shape = given.llama or ("1b" if card else "small"), given.diffusion or ("sdxl" if card else "tiny")
+    print(f"making models: llama {size}, diffusion {shape}", file=sys.stderr, flush=True)
+    seeded.llama(size, place / "llama", dtype=torch.bfloat16 if card else torch.float32)
+    seeded.diffusion(shape, place / "diffusion")
+    python, largest = [sys.executable, "-B"], "1024" if card else "64"
+    common = ["--device", device, "--dtype", "bfloat16"]
+    texts = [*python, HERE / "transformers/executor.py", "--model", place / "llama", "--name", "us/llama", "--context", "4352", *common]
+    images = [*python, HERE / "diffusers/executor.py", "--model", place / "diffusion", "--name", "us/diffusion", "--largest", largest, *common]
+    golden = place / "golden"
+    golden.mkdir()
+    side = int(largest)
+    drawn = {"prompt": "a lighthouse", "seed": 7, "steps": 4, "width": side, "height": side}
+    (golden / "one.json").write_text(json.dumps({"kind": "images", "units": 1, "input": json.dumps(drawn)}))
+    written = {"prompt": "The sea today:", "max_tokens": 64}
+
+    def long(tokens):
+        return [{"prompt": f"{at}: the sea today", "max_tokens": tokens, "temperature": 1, "seed": at} for at in range(given.queue)]
+
+    return {"gpt": (texts, HERE / "transformers/golden", written), "images": (images, golden, {**drawn, "seed": 3})}, long
+
+
+def configuration(network, place, kinds, keys):
+    """The agent's: a node for each kind on the card, and more that share its executor."""
+    text = f'home = "{place}/state"\nrpc = ["{network.url}"]\nmuster = "{network.muster}"\nlisten = "127.0.0.1:0"\ndrive_within = 2\n'
+    text += f'[store]\nget = ["{place}/store"]\nput = ["{place}/store"]\n'
+    for kind, (command, golden, _) in kinds.items():
+        whole = [sys.executable, "-B", __file__, "record", place / f"{kind}.spans", *command]
+        common = 'stake = "0.000000004 ether"\n'
+        text += f'[[node]]\nname = "{kind}"\nkey_env = "KEY_{kind}_0"\ngpu = "0"\nbeside = true\n{common}[node.executor]\n'
+        text += f"command = {json.dumps([str(part) for part in whole])}\ngolden = {json.dumps(str(golden))}\nready_within = 1800\n"
+        for at in range(1, SHARERS):
+            text += f'[[node]]\nname = "{kind}{at}"\nkey_env = "KEY_{kind}_{at}"\nshares = "{kind}"\n{common}'
+    (place / "agent.toml").write_text(text)
+    return {f"KEY_{kind}_{at}": key for (kind, at), key in keys.items()}
+
+
+def work(arguments):
+    given = argparse.ArgumentParser(prog="gpu.sh work")
+    given.add_argument("--plain", action="store_true", help="executors that need no torch, and no numbers kept: a test of this program")
+    given.add_argument("--llama", help="as of gpu.sh determinism")
+    given.add_argument("--diffusion", help="as of gpu.sh determinism")
+    given.add_argument("--queue", type=int, default=6, help="long texts")
+    given.add_argument("--seconds", type=float, default=10, help="what each of them takes, about")
+    given = given.parse_args(arguments)
+    sys.path.append(str(HERE))
+    from trial import Executor
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "store").mkdir()
+        kinds, long = executors(place, given)
+        # Without Muster first: what each answers, and how quickly.
+        direct, tokens, alone = {}, None, []
+        for kind, (command, _, asked) in kinds.items():
+            with Executor(*command[1:], environment={"HOME": folder}) as executor:
+                stack = executor.ready.get("stack")
+                name, direct[kind] = executor.run(kind, asked)
+                assert name == "done", direct[kind]
+                if kind == "gpt":
+                    words = 256
+                    begun = time.monotonic()
+                    name, _ = executor.run(kind, long(words)[0])
+                    assert name == "done", _
+                    tokens = min(4_096, max(16, round(words * given.seconds / (time.monotonic() - begun))))
+                    wanted = []
+                    for one in long(tokens):
+                        begun = time.monotonic()
+                        name, result = executor.run(kind, one)
+                        assert name == "done", result
+                        alone.append(time.monotonic() - begun)
+                        wanted.append(result)
+                    texts = stack
+        card = Card(place)
+        with Network(place) as network:
+            keys = {(kind, at): network.account() for kind in kinds for at in range(SHARERS)}
+            application = network.account()
+            env = {"PATH": os.environ["PATH"], "HOME": folder, **card.environment, **configuration(network, place, kinds, keys)}
+            agent = [network.built["muster-agent"], "run", "--config", place / "agent.toml"]
+            network.children.append(subprocess.Popen(agent, env=env, stderr=open(place / "agent.log", "w")))
+            node = lambda kind: json.loads(network.say("muster", "node", "status", "--json", key=keys[kind, SHARERS - 1]))  # noqa: E731
+            count = lambda: json.loads(network.say("muster", "network", "--json", key=application))["nodesJoined"]  # noqa: E731
+            network.until("all nodes", lambda: count() == 2 * SHARERS, 1_800)
+            told = {kind: node(kind) for kind in kinds}
+            groups = {kind: {"number": one["gpuGroup"], "name": one["gpu"]} for kind, one in told.items()}
+            network.say("muster", "admin", "list-gpu", str(groups["gpt"]["number"]), key=OWNER)
+            rows = []
+            for kind, (_, _, asked) in kinds.items():
+                (place / "input").write_text(json.dumps(asked))
+                for policy in POLICIES:
+                    begun = time.monotonic()
+                    out = place / f"{kind}-{policy}"
+                    gpu = ["--gpu", str(groups[kind]["number"])]
+                    network.say("muster", "task", "run", "--kind", kind, "--policy", policy, *gpu, "--input", str(place / "input"), "--store", str(place / "store"), "--out", str(out), key=application)
+                    rows.append({"kind": kind, "policy": policy, "seconds": time.monotonic() - begun})
+                    if out.read_bytes() != direct[kind]:
+                        sys.exit(f"gpu.sh work: {kind} under {policy} came to another result than the executor's own")
+                    print(f"{kind}, {policy}: {rows[-1]['seconds']:.1f} s", file=sys.stderr, flush=True)
+            processes = card.processes()
+            # A queue of long texts, with an image now and then beside them left out: the card is theirs.
+            for at, one in enumerate(long(tokens)):
+                (place / f"long{at}").write_text(json.dumps(one))
+            before = len(spans(place / "gpt.spans"))
+            begun = time.monotonic()
+            inputs = [part for at in range(given.queue) for part in ("--input", str(place / f"long{at}"))]
+            network.say("muster", "task", "create", "--kind", "gpt", "--gpu", str(groups["gpt"]["number"]), *inputs, "--store", str(place / "store"), key=application)
+            stored = [place / "store" / hashlib.sha256(result).hexdigest() for result in wanted]
+            network.until("the queue's end", lambda: len(spans(place / "gpt.spans")) >= before + given.queue and all(file.exists() for file in stored), 3_600)
+            whole = time.monotonic() - begun
+            ran = spans(place / "gpt.spans")[before:]
+            metrics = [line for line in (place / "agent.log").read_text().splitlines() if " ERROR " in line]
+        busy, span = sum(end - start for start, end in ran), ran[-1][1] - ran[0][0]
+        numbers = {
+            "stack": texts, "card": groups["gpt"]["name"], "nvidia_smi": card.told(), "processes": processes, "policies": rows, "errors": len(metrics),
+            "queue": {
+                "texts": given.queue, "tokens": None if given.plain else tokens, "alone": sum(alone) / len(alone), "through": busy / len(ran),
+                "of_the_card": busy / span, "whole": whole,
+            },
+        }  # fmt: skip
+        print(json.dumps(numbers, indent=1))
+        if not given.plain:
+            kept = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
+            kept[groups["gpt"]["name"].split("+")[0] if card.real else "processor"] = numbers
+            NUMBERS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["record"]:
+        sys.exit(record(sys.argv[2], sys.argv[3:]))
+    work(sys.argv[1:])
