@@ -496,7 +496,7 @@ How many answers of 1 / 100 / 1,000 tokens (fewer values where a run had fewer t
 
 ## Images
 
-A cell says how many bits of the perceptual hash differ from the executor's own setting (mean, most), and how many images differ in more than `hammingMost`, {HAMMING}. The images of such a model are close to noise, the hardest case for [the hash](research/images.md).
+A cell first says how many bits of the perceptual hash differ from the executor's own setting: mean, most. Then it counts the images that differ in more than `hammingMost`, {HAMMING}. The images of such a model are close to noise, the hardest case for [the hash](research/images.md).
 
 {parts("images", IMAGES, "against one image at a time", distance)}
 ## A card at work for Muster
