@@ -229,7 +229,8 @@ fn raised_in_the_queue(nodes: u32, load: f64, own: Option<u128>, seconds: u64) -
     let mut w = world(nodes.into(), 1);
     w.set("minPrice", 1);
     let mut dice = Dice(7);
-    let (mut running, mut mine): (BTreeMap<u32, (u64, u64, u64)>, BTreeSet<u64>) = Default::default();
+    let mut running = BTreeMap::<u32, (u64, u64, u64)>::new();
+    let mut mine = BTreeSet::<u64>::new();
     let (mut waiting, mut rises, mut lost, mut paid) = (None, 0, 0, 0);
     let set_low = |w: &mut World| {
         let mut handle = NodeHandle::load(&w.mem, NodeId(1));
