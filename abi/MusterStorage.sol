@@ -432,7 +432,7 @@ contract MusterStorage {
     }
 
     /// A draw of validators that waits.
-    struct Call {
+    struct ValidatorDraw {
         /// The node whose task was sampled.
         uint24 node;
         /// Draws made so far that stayed undecided.
@@ -479,7 +479,7 @@ contract MusterStorage {
     struct Ownership {
         /// Before initialisation the deployer, who alone may install; then who may change parameters and propose programs.
         address owner;
-        /// Wei in a stake unit of stake; not 0 once initialised.
+        /// Wei in a stake unit; not 0 once initialised.
         uint64 stakeUnit;
         /// Seconds between the proposal and the effect of another program, or of a parameter that reaches into stakes.
         uint24 upgradeDelay;
@@ -525,7 +525,7 @@ contract MusterStorage {
 
     /// A sampled task whose validators wait to be drawn: 2 words. The task is beside its node.
     struct ValidatorDrawRecord {
-        Call call;
+        ValidatorDraw draw;
         /// As on the node, but `moment` is the block whose hash draws.
         Order order;
     }
@@ -640,7 +640,7 @@ contract MusterStorage {
     /// Protocol income not yet taken, in wei.
     uint256 internal income;
     /// The ring of sampled tasks whose validators wait to be drawn; `head` says from where to where. Key: the place, 0 to 255.
-    mapping(uint256 => ValidatorDrawRecord) internal calls;
+    mapping(uint256 => ValidatorDrawRecord) internal validatorDraws;
     /// VRAM sizes with a joined node: bit `vram % 256` of the word `vram / 256`. Key: the word.
     mapping(uint256 => uint256) internal sizesJoined;
     /// When a proposed change of programs can take effect. Key: `keccak256(abi.encodePacked(program, selectors))`.

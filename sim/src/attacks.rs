@@ -376,7 +376,7 @@ const HEAD: &str = "\
 
 [All pages](../README.md)
 
-[security.md](../security.md#validation) has the defence against each of them, and the risk that remains. This page has the figures.
+[Security of validation](../security-validation.md#validation) has the defence against each of them, and the risk that remains. This page has the figures.
 ";
 
 const WHAT: &str = "
@@ -391,7 +391,7 @@ requires what only the adversary has. Now and then the owner lowers or raises th
 - each wei that came in is in one place: stakes, returned stakes, credit, fees, reserve, burnt and income; and the fees that storage holds are those of the logs;
 - no call of an honest party is refused that it is entitled to. Only draws that are due, a full ring of tasks and a full ring of calls may ask for `dispatch` first, and then it must go through;
 - no honest node is slashed by a minority of its group, unless it deviated itself, or the task has two right answers by its creator's will;
-- every slash takes what is owed, to the stake_unit, from stake, returned stake or credit. That no stake leaves while a commitment is open is tried with an `unbonding` of 0, in `test/model/tests/search.rs`.
+- every slash takes what is owed, to the stake unit, from stake, returned stake or credit. That no stake leaves while a commitment is open is tried with an `unbonding` of 0, in `test/model/tests/search.rs`.
 ";
 
 const SEARCH: &str = "

@@ -160,7 +160,7 @@ mod tests {
         let within = Refusal::Known(Reason::RefusedInBatch(within));
         assert_eq!(within.to_string(), "RefusedInBatch { place: 2, reason: TooManyPending { pending: 4095 } }");
         assert_eq!(within.advice(), Advice::Later);
-        assert!(due.notice().unwrap().starts_with("Draws are due that this call could change"));
+        assert!(due.notice().unwrap().starts_with("This call could change draws that are due"));
         let nothing = Refusal::Known(Reason::NothingToWithdraw(IMuster::NothingToWithdraw { account: Address::ZERO }));
         assert!(nothing.notice().unwrap().contains("locked until its unbonding is over"), "{:?}", nothing.notice());
         let failed = IMuster::ProgramFailed { selector: FixedBytes::ZERO, program: Address::ZERO };

@@ -194,7 +194,7 @@ Callers of Muster do not need this page: the lens functions of the interface giv
 tools that read `eth_getStorageAt`, or proofs of it.
 
 The router delegate-calls the programs, so all of them work on the storage of one account: **everything lies at Muster's
-one public address**, and the programs' own addresses hold nothing. Stakes are in stake_units (`ownership.stakeUnit` says how
+one public address**, and the programs' own addresses hold nothing. Stakes are in stake units (`ownership.stakeUnit` says how
 many wei that is), fees and credits in wei, times in seconds since 1970.
 
 ## Reading it
@@ -213,7 +213,7 @@ slot NODES; word 0 of an entry is a `Node`, word 1 an `Operator`:
 ```sh
 slot=$(cast index uint256 \"$NODE\" NODES)
 word=$(cast storage \"$MUSTER\" \"$slot\")
-echo \"status $((16#STATUS)), stake $((16#STAKE)) stake_units\"
+echo \"status $((16#STATUS)), stake $((16#STAKE)) stake units\"
 next=$(node -p '\"0x\" + (BigInt(process.argv[1]) + 1n).toString(16).padStart(64, \"0\")' \"$slot\")
 word=$(cast storage \"$MUSTER\" \"$next\")
 echo \"operator 0xACCOUNT\"

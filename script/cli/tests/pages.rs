@@ -114,7 +114,7 @@ fn the_help_of_the_demonstration_names_every_flag_and_its_default() {
         let default = text.split_once("[default: ").map(|(_, rest)| rest.split([']', ',']).next().unwrap().to_owned());
         assert!(told.insert(format!("--{name}"), default).is_none(), "{name} stands there twice");
     }
-    let mut is = flags("script/cli/src/demo/mod.rs");
+    let mut is = flags("script/cli/src/demo/state.rs");
     is.extend(flags("test/fleet/src/main.rs"));
     assert_eq!(told.keys().collect::<Vec<_>>(), is.keys().collect::<Vec<_>>());
     for (name, default) in is.into_iter().filter_map(|(name, default)| Some((name, default?))) {

@@ -305,7 +305,7 @@ impl Report {
             thousands(count as u64),
             thousands(most),
             POINTS.rsplit('/').next().unwrap_or(POINTS),
-            POINTS.trim_start_matches("docs/"),
+            POINTS.trim_start_matches("docs/generated/"),
         );
         for (name, _) in self.points.pictures() {
             let _ = write!(out, "\n![{}](figures/{name}.svg)\n", name.replace('-', " "));

@@ -4,13 +4,13 @@ packed! {
     /// The owner, and what was fixed at initialisation.
     ///
     /// ```text
-    /// | renounced | upgrade_delay | stake unit | owner |
+    /// | renounced | upgrade_delay | stake_unit | owner |
     ///       8             24           64      160
     /// ```
     pub struct Ownership {
         /// Before initialisation the deployer, who alone may install; then who may change parameters and propose programs.
         owner: Address = "address" 160,
-        /// Wei in a stake unit of stake; not 0 once initialised.
+        /// Wei in a stake unit; not 0 once initialised.
         stake_unit: u64 = "uint64" 64,
         /// Seconds between the proposal and the effect of another program, or of a parameter that reaches into stakes.
         upgrade_delay: u32 = "uint24" 24,

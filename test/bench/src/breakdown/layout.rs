@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(at(PENDING, 3, 1), "pending.task.order");
         assert_eq!(at(BRANCHES, 1 << 57, 0), "branches, idle nodes: root");
         assert_eq!(at(BRANCHES, 1 << 58 | 24 << 32 | 0xff << 24, 0), "branches, active nodes: a size");
-        assert_eq!(at(TOURNAMENT_TREES, 4 << 61 | 2 << 24, 0), "trees, stakes: level 2");
+        assert_eq!(at(TOURNAMENT_TREES, 4 << 61 | 2 << 24, 0), "tournamentTrees, stakes: level 2");
         assert_eq!(at(POOLS, u32::MAX.into(), 0), "pools, nodes that wait apart");
         assert_eq!(layout.name(B256::ZERO, &hashed), "head");
         assert_eq!(layout.name(B256::repeat_byte(7), &hashed), "a word that no mapping of the layout leads to");

@@ -57,7 +57,7 @@ fn records_are_packed_as_solc_packs_them() {
         }
     }
     let words = |name: &str| number(&types[format!("t_struct({name})_storage")]["numberOfBytes"]) / 32;
-    assert_eq!(["NodeRecord", "TaskRecord", "GroupRecord", "CallRecord", "ProfileRecord"].map(words), [16, 4, 16, 2, 2]);
+    assert_eq!(["NodeRecord", "TaskRecord", "GroupRecord", "ValidatorDrawRecord", "ProfileRecord"].map(words), [16, 4, 16, 2, 2]);
     let members = types["t_struct(PendingRecord)_storage"]["members"].as_array().unwrap();
     let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
     assert_eq!(places, [("task", 0), ("reserved", layout::PENDING_RESERVED), ("chosen", layout::PENDING_CHOSEN)]);
@@ -75,7 +75,7 @@ fn records_are_packed_as_solc_packs_them() {
     assert_eq!(places, expected);
     let members = types["t_struct(ProfileRecord)_storage"]["members"].as_array().unwrap().clone();
     let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
-    assert_eq!(places, [("profile", profile::PROFILE), ("climb", profile::TARGET_SEARCH)]);
+    assert_eq!(places, [("profile", profile::PROFILE), ("targetSearch", profile::TARGET_SEARCH)]);
     let members = types["t_struct(NodeRecord)_storage"]["members"].as_array().unwrap().clone();
     let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
     let expected = [
