@@ -26,7 +26,7 @@ for line in sys.stdin:
         open(task["output"], "w").close()
         input()
     could = tries("reads the key", lambda: open(key).read())
-    could += tries("writes beside its exchange", lambda: open(os.path.dirname(key) + "/written", "w"))
+    could += tries("writes beside its exchange", lambda: open(sys.argv[3] + "/written", "w"))
     could += tries("writes over its program", lambda: open(sys.argv[0], "a"))
     # Nobody need answer: where there is a network, the datagram leaves.
     could += tries("reaches a network", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("192.0.2.1", 9)))
@@ -79,8 +79,9 @@ fn doctor(place: &Path, container: &str, how: &str) -> Command {
     let config = format!(
         "home = \"{0}/home\"\nrpc = [\"http://127.0.0.1:1\"]\nmuster = \"0x4d75737465720000000000000000000000000000\"\n[store]\nget = [\"{0}\"]\n\
          put = [\"{0}\"]\n[[node]]\nname = \"gpu\"\nkey_env = \"K\"\ngpu_name = \"x\"\nvram = 1\n[node.executor]\n\
-         command = [\"/usr/bin/python3\", \"{0}/program/tries.py\", \"{0}/key\", \"{how}\"]\ngolden = \"{0}/golden\"\nexchange = \"{0}/exchange\"\n{container}\n",
-        place.display()
+         command = [\"/usr/bin/python3\", \"{0}/program/tries.py\", \"{0}/key\", \"{how}\", \"{1}\"]\ngolden = \"{0}/golden\"\nexchange = \"{0}/exchange\"\n{container}\n",
+        place.display(),
+        env!("CARGO_TARGET_TMPDIR")
     );
     fs::write(place.join("agent.toml"), config).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-agent"));
