@@ -109,7 +109,7 @@ describe("a network that validates every committed answer", () => {
       QueuedBefore: { ticket: 0n, ...page },
       Groups: page,
       Group: { place: 1 },
-      Calls: page,
+      ValidatorDraws: page,
       BestQueued: { number },
       GpuGroup: { name: "NVIDIA L40", vram: 48 },
       GpuName: { group },

@@ -243,7 +243,7 @@ export const groups: Pick<
     const right = members.filter(({ verdict }) => verdict === 1);
     // Where the group is not scored it takes so many who agree, which is only known now.
     if (!group.scored && right.length >= (await scene.parameter("boostPool")))
-      for (const { node } of right) await raise(scene, await scene.node(node), task.estimate);
+      for (const { node } of right) await raise(scene, await scene.node(node), task);
     task.startFee += startFee;
     await income(scene, startFee, "startFee", id);
     // Another group is given it: an event before has said so.
