@@ -28,8 +28,8 @@ same "the owner" "$(cast call "$muster" 'owner()(address)')" "$me"
 least=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' "$(number_of minStake)" | field '[0]')
 # Nobody has joined with this GPU before.
 fee=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' "$(number_of groupFee)" | field '[0]')
-stake unit=$(cast call --json "$muster" "overview()($(types_of overview))" | field "[0][$(place_of overview stake unit)]")
-stake=$(node -p "String((${least%% *}n + ${fee%% *}n) * ${stake unit}n)")
+stake_unit=$(cast call --json "$muster" "overview()($(types_of overview))" | field "[0][$(place_of overview stakeUnit)]")
+stake=$(node -p "String((${least%% *}n + ${fee%% *}n) * ${stake_unit}n)")
 
 # A transaction, its receipt, its block, its logs.
 sent=$(cast send --private-key "$key" --value "$stake" --json "$muster" 'join(string,uint16,uint64[])' 'NVIDIA H100' 80 '[7,8]')
