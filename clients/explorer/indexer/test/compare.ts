@@ -90,7 +90,7 @@ export async function compare(rpcUrl: string, address: Address, indexer: Indexer
       burnt: big(network.burnt),
       groups: network.groups,
       groupPlaces: num(network.group_places),
-      stakeUnit: big(network.stakeUnit),
+      stakeUnit: big(network.stake_unit),
       paused: network.paused,
       tasks: big(network.tasks),
       nodesIssued: network.nodes_issued,
