@@ -6,7 +6,7 @@ import { musterAbi } from "muster-client/abi";
 import { FEE, sleep, until } from "./network.mjs";
 
 /** What a page may take, and which part of the frames an empty page has meanwhile it must have: on a busy machine both have few. */
-const [MOST_MB, LEAST_SHARE] = [150, 0.2];
+const [MOST_MB, LEAST_SHARE] = [150, 0.5];
 const GAS = 3_000_000n;
 
 /** Creates tasks as fast as the node takes them, from several accounts at once; gives how many there were at last. */
