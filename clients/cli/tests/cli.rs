@@ -728,6 +728,17 @@ async fn an_owner_rules_and_a_watcher_sees_it() {
         .all(|row| row["secondsLeft"].as_u64().unwrap() > 300 * 86_400 && row["done"] == ""));
 }
 
+/// The task that node 1 is given.
+async fn given(account: &Account) -> u64 {
+    loop {
+        let view = account.muster().read(IMuster::nodeCall { number: 1 }).await.unwrap();
+        if view.task != 0 {
+            return view.task;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prompt_goes_in_and_a_picture_comes_out() {
     let mut site = Site::new(&[]).await;
@@ -751,13 +762,7 @@ async fn a_prompt_goes_in_and_a_picture_comes_out() {
     let node = {
         let (account, stores, result) = (operator.account().await, stores.clone(), result.clone());
         tokio::spawn(async move {
-            let id = loop {
-                let view = account.muster().read(IMuster::nodeCall { number: 1 }).await.unwrap();
-                if view.task != 0 {
-                    break view.task;
-                }
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            };
+            let id = given(&account).await;
             assert!(stores.get(digest).await.unwrap().bytes.starts_with(b"{\"prompt\""));
             let (result_digest, _) = stores.put(&result).await.unwrap();
             account.call(IMuster::submitCall { id, resultDigest: result_digest }, U256::ZERO).await.unwrap();
@@ -815,13 +820,7 @@ async fn a_private_prompt_is_read_by_the_node_alone_and_its_picture_by_who_asked
     let node = {
         let (account, place, result) = (operator.account().await, store.clone(), result.clone());
         tokio::spawn(async move {
-            let id = loop {
-                let view = account.muster().read(IMuster::nodeCall { number: 1 }).await.unwrap();
-                if view.task != 0 {
-                    break view.task;
-                }
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            };
+            let id = given(&account).await;
             let [sealed] = &*fs::read_dir(&place).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>() else {
                 panic!("one input")
             };

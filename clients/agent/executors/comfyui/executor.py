@@ -7,10 +7,8 @@ values where a task's go. A command behind `--` is started, belongs to the execu
 """
 
 import argparse
-import atexit
 import http.client
 import json
-import subprocess
 import sys
 import time
 import urllib.error
@@ -23,6 +21,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import cards  # noqa: E402
 from lines import TaskFault, allow, read_json, serve  # noqa: E402
+from started import Started, divided  # noqa: E402
 from texts import number  # noqa: E402
 
 IMAGES, STEPS = 4, 100
@@ -81,24 +80,21 @@ def filled(part, values):
     return values.get(part, part) if isinstance(part, str) else part
 
 
-def wait(server, until, child):
+def wait(server, until, started):
     """What it runs on, once it answers."""
     while True:
         try:
             return server.json("system_stats")
         except RuntimeError as error:
-            if child is not None and child.poll() is not None:
-                sys.exit(f"ComfyUI's command ended with {child.returncode}")
+            if started.ended() is not None:
+                sys.exit(f"ComfyUI's command ended with {started.ended()}")
             if time.monotonic() > until:
                 sys.exit(f"{server.url}: {error}")
         time.sleep(0.2)
 
 
 def main():
-    own, command = sys.argv[1:], []
-    if "--" in own:
-        at = own.index("--")
-        own, command = own[:at], own[at + 1 :]
+    own, command = divided(sys.argv[1:])
     given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     given.add_argument("--url", required=True)
     given.add_argument("--workflow", required=True, type=Path, help="as ComfyUI exports it for its API, with $prompt and the others in it")
@@ -119,11 +115,8 @@ def main():
     if len(saves) != 1:
         sys.exit(f"{given.workflow} has {len(saves)} nodes SaveImage, and one saves the result")
     server = Server(given.url)
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2) if command else None
-    if child is not None:
-        # However this ends, nobody else would end it.
-        atexit.register(child.kill)
-    about = wait(server, time.monotonic() + given.ready_within, child)
+    started = Started(command)
+    about = wait(server, time.monotonic() + given.ready_within, started)
     device = (about.get("devices") or [{}])[0]
     if device.get("vram_free") is not None:
         instead = "take a smaller model, or a card with more memory that nothing else uses"
@@ -175,9 +168,7 @@ def main():
         Path(task["output"]).write_bytes(b"".join(drawn))
 
     serve("comfyui", "1", ["images"], f"{given.name}, {cards.in_words(told)}: {cards.fingerprint({**told, 'workflow': workflow})}", run)
-    if child is not None:
-        child.terminate()
-        child.wait(30)
+    started.end()
 
 
 main()

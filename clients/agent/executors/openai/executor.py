@@ -6,11 +6,9 @@ A command behind `--` is started, belongs to the executor's process group, and e
 """
 
 import argparse
-import atexit
 import http.client
 import json
 import os
-import subprocess
 import sys
 import time
 import urllib.error
@@ -21,6 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import cards  # noqa: E402
 from lines import TaskFault, serve  # noqa: E402
+from started import Started, divided  # noqa: E402
 from texts import answer, requests  # noqa: E402
 
 # The longest answer of the server that is read, in bytes.
@@ -48,7 +47,7 @@ class Server:
             raise RuntimeError(f"the server does not answer: {error}") from None
 
 
-def wait(server, model, until, child):
+def wait(server, model, until, started):
     """Until the server has the model."""
     while True:
         try:
@@ -59,18 +58,15 @@ def wait(server, model, until, child):
             trouble = f"the server has {', '.join(names) or 'no model'}, and not {model}: name one of them by --model"
         except (RuntimeError, TaskFault, KeyError, TypeError) as error:
             trouble = str(error)
-        if child is not None and child.poll() is not None:
-            sys.exit(f"the server's command ended with {child.returncode}")
+        if started.ended() is not None:
+            sys.exit(f"the server's command ended with {started.ended()}")
         if time.monotonic() > until:
             sys.exit(f"{server.url}: {trouble}")
         time.sleep(0.2)
 
 
 def main():
-    own, command = sys.argv[1:], []
-    if "--" in own:
-        at = own.index("--")
-        own, command = own[:at], own[at + 1 :]
+    own, command = divided(sys.argv[1:])
     given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     given.add_argument("--url", required=True, help="up to and with /v1")
     given.add_argument("--model", required=True, help="what the server calls it")
@@ -82,11 +78,8 @@ def main():
     given = given.parse_args(own)
     name, extra = given.name or given.model, json.loads(given.extra)
     server = Server(given.url, os.environ.get(given.key_env) if given.key_env else None, given.request_within)
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2) if command else None
-    if child is not None:
-        # However this ends, nobody else would end it.
-        atexit.register(child.kill)
-    about, kind = wait(server, given.model, time.monotonic() + given.ready_within, child)
+    started = Started(command)
+    about, kind = wait(server, given.model, time.monotonic() + given.ready_within, started)
     told = {"model": given.model, "server": kind, "root": about.get("root"), "owner": about.get("owned_by"), "extra": extra}
 
     def complete(request):
@@ -111,16 +104,14 @@ def main():
         others = [other for other in task["models"] if other != name]
         if others:
             raise RuntimeError(f"this executor has {name} alone, not {', '.join(others)}")
-        if child is not None and child.poll() is not None:
-            raise RuntimeError(f"the server's command ended with {child.returncode}")
+        if started.ended() is not None:
+            raise RuntimeError(f"the server's command ended with {started.ended()}")
         done = [complete(request) for request in requests(task)]
         prints = sorted({mark for _, mark in done if mark})
         answer(task, name, cards.fingerprint({**told, "prints": prints}), [one for one, _ in done])
 
     serve("openai", "1", ["gpt"], f"{name} by {kind or 'a server'} at {server.url}", run)
-    if child is not None:
-        child.terminate()
-        child.wait(30)
+    started.end()
 
 
 main()
