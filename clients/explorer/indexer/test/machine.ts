@@ -1,11 +1,11 @@
 /** What the tests run: a development node, the demonstration on it, a counting proxy before it, and indexers. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
-import { mkdtemp, readFile, readdir, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, readdir, writeFile } from "node:fs/promises";
 import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Address } from "viem";
 import { Indexer, sleep } from "./indexer";
@@ -178,11 +178,15 @@ export class Running extends Indexer {
     return new Running(`http://127.0.0.1:${port}`, start("node_modules/.bin/ponder", args, env, log), log);
   }
 
-  /** Only answers, from what is in the schema: `ponder serve`. Nobody is asked for the chain: the port refuses. */
+  /** Only answers, from what is in the schema: `ponder serve`. Nobody is asked for the chain: the port refuses. It serves a page of two files, so that the explorer's need not be built. */
   static async serve(schema: string, database: string): Promise<Running> {
     const port = await freePort();
     const log = `${schema}-${port}.log`;
-    const env = { RPC_URL: "http://127.0.0.1:9", MUSTER: `0x${"ff".repeat(20)}`, CHAIN_ID: "412346", START_BLOCK: "1", PONDER_TELEMETRY_DISABLED: "1", DATABASE_URL: database, NODE_ENV: "production" };
+    const page = join(directory, "page");
+    await mkdir(join(page, "assets"), { recursive: true });
+    await writeFile(join(page, "index.html"), '<!doctype html><title>A page</title><script type="module" src="./assets/page.js"></script>');
+    await writeFile(join(page, "assets/page.js"), "// Nothing.\n".repeat(1_000));
+    const env = { PAGE: relative(root, page), RPC_URL: "http://127.0.0.1:9", MUSTER: `0x${"ff".repeat(20)}`, CHAIN_ID: "412346", START_BLOCK: "1", PONDER_TELEMETRY_DISABLED: "1", DATABASE_URL: database, NODE_ENV: "production" };
     const running = new Running(`http://127.0.0.1:${port}`, start("node_modules/.bin/ponder", ["serve", "--schema", schema, "--port", String(port), "--hostname", "127.0.0.1"], env, log), log);
     while (!(await fetch(new URL("/health", running.url)).catch(() => undefined))?.ok) {
       if (running.child.exitCode !== null) await running.reach(Number.MAX_SAFE_INTEGER);
