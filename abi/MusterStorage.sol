@@ -293,8 +293,8 @@ contract MusterStorage {
         uint8 held;
     }
 
-    /// A priority pool: the queue of one group, or the excluded nodes. The key of a queued task is its value (38 bits, see
-    /// contracts/core/src/value.rs) and the complement of its id (26 bits); that of an excluded node is the complement of
+    /// A priority pool: the queue of one group, or the excluded nodes. A queued task's key is its value (38 bits, see
+    /// contracts/core/src/value.rs) and the complement of its id (26 bits). An excluded node's key is the complement of
     /// the time of its return (32 bits) and its number (32 bits).
     struct Pool {
         /// Greatest key; 0 when empty.
@@ -628,9 +628,9 @@ contract MusterStorage {
     mapping(uint256 => Pool) internal pools;
     /// Words of all knock-out trees: at level 0 the keys, above it the greatest key of each word below. A value below 2^32 in a pool's
     /// is no key: 1 for none, else 1 + the free place that is used after this free one, counted from 1. Key:
-    /// `tree << 29 | level << 24 | place >> (2 level + 2)`. Trees: a pool's number for its keys, `2^32 + number` for
-    /// the complements (from level 1 up), `(2 << 32) + grade` for the best key by VRAM, `3 << 32` for the complement of the worst
-    /// by queue, `4 << 32` for stake + 1 by node number - 1.
+    /// `tree << 29 | level << 24 | place >> (2 level + 2)`. Trees of a pool: its number for its keys, `2^32 + number` for
+    /// the complements (from level 1 up). Trees of the network: `(2 << 32) + grade` for the best key by VRAM, `3 << 32` for the
+    /// complement of the worst by queue, `4 << 32` for stake + 1 by node number - 1.
     mapping(uint256 => uint64[4]) internal tournamentTrees;
     /// How applications' groups are chosen by ratings. Key: the application.
     mapping(address => ProfileRecord) internal profiles;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reads the pages that people read: no sentence of more than 35 words, and none of the constructions that CONTRIBUTING.md drops.
-#   script/prose/read.sh                 all that people write; what it finds, with its line
+#   script/prose/read.sh                 all of them; what it finds, with its line
 #   script/prose/read.sh --table         words, sentences, the longest, and readability, page by page
 #   script/prose/read.sh [--table] PAGES
 set -euo pipefail
@@ -18,10 +18,6 @@ if ! cmp -s $here/package-lock.json $here/node_modules/.installed; then
   cp $here/package-lock.json $here/node_modules/.installed
 fi
 pages=("$@")
-# Commands write these; their sentences stand in the commands' sources, and are not plain yet.
-written='^docs/(generated/(proof|storage)|research/simulator-(network|paper|populations))\.md$'
-if [ ${#pages[@]} = 0 ]; then
-  mapfile -t pages < <(git ls-files '*.md' | if [ -n "$table" ]; then cat; else grep -vE "$written"; fi)
-fi
+if [ ${#pages[@]} = 0 ]; then mapfile -t pages < <(git ls-files '*.md'); fi
 if [ -n "$table" ]; then exec node $here/table.js "${pages[@]}"; fi
 exec $here/node_modules/.bin/textlint --rulesdir $here/rules "${pages[@]}"

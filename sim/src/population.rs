@@ -144,26 +144,6 @@ impl Population {
         }
     }
 
-    /// Its parameters alone: means and, in trees, the deviation; or a shape and its scale.
-    pub fn parameters(self) -> String {
-        let thousandths = |x: u16| f64::from(x) / 1e3;
-        match self {
-            Self::Uniform => "none".into(),
-            Self::Normal { mean, deviation } => {
-                format!("{} ({})", thousandths(mean), thousandths(deviation))
-            }
-            Self::Bimodal { low, high, deviation } => {
-                format!("{} and {} ({})", thousandths(low), thousandths(high), thousandths(deviation))
-            }
-            Self::Pareto(pareto) => format!(
-                "{} ({}){}",
-                crate::numbers::number(8.0 / f64::from(pareto.inverse_shape)),
-                crate::numbers::number(pareto.scale()),
-                if pareto.clipped { " clipped" } else { "" }
-            ),
-        }
-    }
-
     /// What the random streams of workers drawn from it are named after.
     pub fn stream(self) -> u64 {
         let pack = |kind: u64, parts: [u16; 3]| parts.into_iter().fold(kind, |sum, part| sum << 16 | u64::from(part));

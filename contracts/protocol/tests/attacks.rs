@@ -679,7 +679,7 @@ fn no_call_pays_millions_for_what_others_did() {
         let nodes = sets * 8 * per;
         assert!(left.pending == 0 && left.queued < 2, "it served the others");
         priced(
-            "an innocent submit made dear",
+            "an innocent submit made expensive",
             &format!("{nodes} nodes that held the models and dropped them"),
             &format!("{gas} gas for storage, logs and start"),
         );

@@ -812,7 +812,7 @@ fn an_innocent_submit_pays_for_one_part_of_a_draw_of_nine_and_no_more() {
     let ((dear, formed), (dear_new, formed_new)) = (dearest(true, 30), dearest(false, 30));
     println!("{dear:?} {formed:?} {dear_new:?} {formed_new:?}");
     priced(
-        "an innocent submit made dear by a draw of nine",
+        "an innocent submit made expensive by a draw of nine",
         "a pool of up to 32 nodes of many GPU groups that hold 32 models, six others wanted",
         &format!(
             "{} gas for storage, logs and start, or {} where none of them ever had a task",

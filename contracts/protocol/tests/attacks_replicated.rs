@@ -545,7 +545,7 @@ fn an_innocent_submit_pays_for_one_draw_of_three_and_no_more() {
     let [two, three, none] = dear;
     println!("{two} with idle ones, {three} with three reserved, {none} of that the draw and what follows");
     priced(
-        "an innocent submit made dear by a draw of three",
+        "an innocent submit made expensive by a draw of three",
         "eight models, nodes that hold 32 others, three reserved ones",
         &format!("{} gas for storage, logs and start", two.max(three)),
     );

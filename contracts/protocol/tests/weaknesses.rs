@@ -268,7 +268,7 @@ fn a_node_freed_while_draws_are_due_is_held_back_until_they_are_made() {
     }
 }
 
-/// 1: The draw was seeded with a block's number and what the creator wrote, so he could grind it to get a node. Here
+/// 1: The draw was seeded with a block's number and the creator's own words, so creators could grind it to get a node. Here
 /// the seed is a block's hash and the contract's own task id: nothing the creator writes into a task moves it.
 #[test]
 fn w01_the_creator_has_nothing_to_grind() {
@@ -299,7 +299,7 @@ fn w02_randomness_has_no_state_and_no_selector() {
     assert_eq!(foretell(&mut w, [3; 32], 4, &spec(0, &[])), before);
 }
 
-/// 3: The creator could grind his commitment until the task was not sampled for validation, which saved him two tasks.
+/// 3: Creators could grind their commitment until the task was not sampled for validation, which saved them two tasks.
 /// Here the creator commits to nothing: the node does, and the hash of a block at least two later samples; and a policy that is not
 /// there is refused. The fast caller, below, tries the draw itself.
 #[test]
@@ -547,8 +547,8 @@ fn w14_no_recipient_can_block_an_end() {
     refused!(w.withdraw(1), NothingToWithdraw(who(1)));
 }
 
-/// 15: Anyone could call the function that gives an available node its next task. Here what anyone may call does
-/// nothing that was not due.
+/// 15: Anyone could call the function that gives an available node its next task. Here calls that anyone may
+/// make do nothing that was not due.
 #[test]
 fn w15_poke_by_anyone_starts_nothing_twice() {
     nothing_called(&["callback"]);
@@ -637,8 +637,8 @@ fn w19_the_owner_is_no_party_to_any_task() {
     assert_eq!(named(w.raw(OWNER, 0, admin::accept_treasury)), "TooEarly");
 }
 
-/// 20: A node that was kicked out got its stake back and could join again at once with a clean record. Here who was
-/// kicked out does not come back, and quitting in time does not clear a bad record.
+/// 20: A node that was kicked out got its stake back and could join again at once with a clean record. Here a node
+/// that was kicked out does not come back, and quitting in time does not clear a bad record.
 #[test]
 fn w20_a_bad_record_cannot_be_shed() {
     let mut w = world(2, 0);
@@ -662,8 +662,8 @@ fn w20_a_bad_record_cannot_be_shed() {
     assert_eq!(w.withdraw(1).unwrap(), 800 * TOKEN, "the stake comes back all the same");
 }
 
-/// 21: Nodes declared GPU, VRAM and models that nobody checked. Here who declares what he does not have fails the tasks
-/// it brings him and is soon left out.
+/// 21: Nodes declared GPU, VRAM and models that nobody checked. Here a node with a false declaration fails the
+/// tasks that it gets by it, and is soon left out.
 #[test]
 fn w21_a_false_declaration_costs_its_author() {
     let mut w = World::new();

@@ -221,7 +221,7 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
     for event in events {
         let counts = columns.iter().map(|column| column.get(event).map_or(Ok(0), |times| times.parse()));
         let counts: Vec<String> = counts.map(|times| Ok(thousands(times?))).collect::<Result<_>>()?;
-        page += &format!("| {event} | {} |\n", counts.join(" | "));
+        page += &format!("| `{event}` | {} |\n", counts.join(" | "));
     }
 
     page += OUTCOMES;
@@ -469,7 +469,7 @@ that cancels (generous), a pause whose event gets lost (silent), and forced ethe
 ";
 
 const HAPPENED: &str = "
-How often what happened, by the names of the events. A task is aborted by timeout (TaskAborted0), its creator
+How often each event happened; names in lower case are situations that the driver notes. A task is aborted by timeout (TaskAborted0), its creator
 (TaskAborted1), eviction from the queue (TaskAborted2), or because it was queued for too long (TaskAborted3).
 
 ";

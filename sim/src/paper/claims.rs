@@ -380,6 +380,21 @@ impl Deviations {
         let case = &self.cases[i];
         format!("{} {} {}", case.algorithm.name(), case.name.text(), case.alpha)
     }
+
+    /// Cases in words, a line for each algorithm that has some: "Tight-fit uniform 1 and bimodal 0.5".
+    pub fn names(&self, cases: &[usize]) -> Vec<String> {
+        let name = |case: &Case| format!("{} {}", case.name.text(), case.alpha);
+        let runs = cases.chunk_by(|a, b| self.cases[*a].algorithm == self.cases[*b].algorithm);
+        let line = |run: &[usize]| {
+            let names: Vec<String> = run.iter().map(|i| name(&self.cases[*i])).collect();
+            format!("{} {}", self.cases[run[0]].algorithm.name(), list(&names))
+        };
+        if cases.is_empty() {
+            vec!["none".into()]
+        } else {
+            runs.map(line).collect()
+        }
+    }
 }
 
 impl Judge<'_> {
@@ -555,7 +570,7 @@ impl Judge<'_> {
             format!(
                 "First-fit normal-low {}; beyond 5 %: {}",
                 list(&low.iter().map(|l| percent(l.1)).collect::<Vec<_>>()),
-                list(&far.iter().map(|i| deviations.name(*i)).collect::<Vec<_>>())
+                deviations.names(&far).join("; ")
             ),
             verdict::only(there, elsewhere),
         );

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::lab::Lab;
-use super::text::{list, percent, table};
+use super::text::{percent, table};
 use super::variant::{fixed, given, Chooser, Reading, Scale, TargetSearch, Variant, MAX, SMALL, STRIKE};
 use super::Options;
 use crate::numbers::{self, thousands};
@@ -339,21 +339,15 @@ fn page(rows: &[Row], blackouts: &[Blackout], options: &Options) -> String {
             })
             .collect();
         table(&mut page, &headings, &lines);
-        let equals: Vec<String> = of.iter().filter(|row| row.met == most).map(|row| row.population.parameters()).collect();
+        let equals = of.iter().filter(|row| row.met == most).count();
         if of.len() == 1 {
             page.push_str("Nothing to choose.\n\n");
             continue;
         }
         let _ = writeln!(
             page,
-            "So far the sentences constrain it: {} of {} candidates meet {most}, the most: {}{}. The fitted set's meets {chosen}.\n",
-            equals.len(),
+            "So far the sentences constrain it: {equals} of {} candidates meet {most}, the most. The fitted set's meets {chosen}.\n",
             of.len(),
-            match name {
-                Name::HeavyHigh | Name::HeavyLow => "shape (scale) ",
-                _ => "mean (deviation) ",
-            },
-            list(&equals)
         );
     }
     let most = blackouts.iter().map(Blackout::met).max().unwrap_or(0);

@@ -8,7 +8,7 @@ use super::figures::label;
 use super::known::known;
 use super::lab::Lab;
 use super::series;
-use super::text::{by_name, figure, fine, list, percent, plain, signed, table};
+use super::text::{by_name, figure, fine, percent, plain, signed, table};
 use super::variant::{
     Case, Chooser, Key, TargetSearch, Variant, ALPHAS, BLACKOUT_ROUNDS, LARGE, MAXES, MIN, PREDICT_EVERY, SMALL,
 };
@@ -60,8 +60,9 @@ fn introduction(page: &mut String, options: &Options) {
         page,
         "100 workers (or {}), Rmin 3, Rmax 7 unless said otherwise. Target given: {} seeds of {} rounds ({} seeds for {} \
          workers). Figures 6 to 9: {} populations for each distribution, {} adaptive run of {} rounds on each, alpha 0.5, 1 and 0. \
-         The best static target of each of them: every target in steps of {} over {} rounds, judged by their second half; of these the \
-         {} best and the worst for each alpha over {} rounds; the best of those. Blackout: {} seeds of {} rounds. Convergence: {} seeds of \
+         The best static target of each of them is found in two steps. Every target in steps of {} runs over {} rounds, and the second half \
+         of them counts. Then the {} best and the worst for each alpha run over {} rounds, and the best of those is taken. \
+         Blackout: {} seeds of {} rounds. Convergence: {} seeds of \
          {} rounds for each distribution and algorithm. ± is a 95 % confidence interval (Student's t) over seeds; \
          comparisons are made on the same workers. Intervals are each for itself: of twenty true statements, one misses on average.\n\n",
         thousands(LARGE as u64),
@@ -155,8 +156,8 @@ fn verdicts(page: &mut String, variants: &[Variant; 4], judged: &[Vec<Claim>; 4]
         page,
         "## Verdicts\n\n\
          {} claims, of which {used} were used to choose the [fitted populations](simulator-populations.md) or the reading, and confirm nothing \
-         (marked †). \"Earlier\" is how the text was read before: a climb that searches at multiples of a distance and compares with \
-         the best gain as measured, and a Tight-fit that falls back to the closest group of any size. \"Chosen\" is the present \
+         (marked †). \"Earlier\" is how the text was read before: the climb searches at multiples of a distance and compares with \
+         the best gain as measured; Tight-fit falls back to the closest group of any size. \"Chosen\" is the present \
          reading: doubled distances, a smoothed gain, large groups as fallback. The first line is before, the last is now.\n\n",
         judged[3].len()
     );
@@ -219,7 +220,13 @@ fn elsewhere(page: &mut String, variants: &[Variant; 4], judged: &[Vec<Claim>; 4
         }
         let _ = writeln!(page, "- {}: {}", claim.place, claim.text);
         for (v, claims) in variants.iter().zip(judged) {
-            let _ = writeln!(page, "  - {}, {}: {}. *{}*", v.set.name, v.reading.name, claims[i].ours, claims[i].verdict.text());
+            let (ours, verdict) = (&claims[i].ours, claims[i].verdict.text());
+            if ours.contains("; ") {
+                let lines = ours.replace("; ", "\n    - ");
+                let _ = writeln!(page, "  - {}, {}: *{verdict}*\n    - {lines}", v.set.name, v.reading.name);
+            } else {
+                let _ = writeln!(page, "  - {}, {}: {ours}. *{verdict}*", v.set.name, v.reading.name);
+            }
         }
     }
     page.push('\n');
@@ -248,8 +255,7 @@ fn within(deviations: &Deviations, limit: f64) -> String {
 }
 
 fn straddling(deviations: &Deviations, limit: f64) -> String {
-    let names: Vec<String> = deviations.within(limit).straddling.iter().map(|i| deviations.name(*i)).collect();
-    list(&names)
+    deviations.names(&deviations.within(limit).straddling).join("\n- ")
 }
 
 fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
@@ -264,9 +270,9 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
 /// Of the adaptive algorithm, which the text does not list.
 fn readings(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str(
-        "### Readings of the adaptive algorithm\n\nThe algorithm's listing is not in the text; its parameters and its idea are. How many of the 36 cases (two algorithms, \
-         three alphas, six distributions) come within 2 and 5 % of the best static target, on average over populations; in trees of the distinct ones: where alpha \
-         changes nothing, to the last digit, a case is counted once. Those whose interval holds the line straddle it. The paper: 25 and 32.\n\n",
+        "### Readings of the adaptive algorithm\n\nThe algorithm's listing is not in the text; its parameters and its idea are. The table says how many of the 36 cases (two algorithms, \
+         three alphas, six distributions) come within 2 and 5 % of the best static target, on average over populations. The count in brackets is of the distinct ones: \
+         cases in which alpha changes nothing, to the last digit, count once. Cases whose interval holds the line straddle it. The paper: 25 and 32.\n\n",
     );
     let mut chosen = None;
     let rows: Vec<Vec<String>> = alternatives()
@@ -296,8 +302,9 @@ fn readings(page: &mut String, lab: &Lab, v: &Variant) {
     if let Some(deviations) = chosen {
         let _ = write!(
             page,
-            "Chosen is what contradicts no sentence, not what comes closest to the paper's counts; of the two such, the one whose distances \
-             reach furthest, because the text does not give them. Its cases that straddle 2 %: {}. 5 %: {}.\n\n",
+            "The chosen reading contradicts no sentence; it is not the one that comes closest to the paper's counts. Of the two such readings \
+             it has the distances that reach furthest, because the text does not give them. Its cases that straddle 2 %:\n\n- {}\n\n\
+             Its cases that straddle 5 %:\n\n- {}\n\n",
             straddling(&deviations, 0.02),
             straddling(&deviations, 0.05)
         );
@@ -308,10 +315,10 @@ fn readings(page: &mut String, lab: &Lab, v: &Variant) {
 fn fallbacks(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str(
         "### Tight-fit when no group meets the target\n\n\
-         Algorithm 2 takes \"the set of n workers [...] for which [the shortfall] is minimized\", section 4.2.2 says that the scheduler \
-         \"will degenerate to forming large fixed-size groups\", 5.3.3 that it \"ends up forming very large [...] groups\". With the closest group of any \
-         size as fallback the first is true and the others are not; with Rmax members, of which the best come closest, all are. So \
-         that is what we read. What it changes:\n\n",
+         Algorithm 2 takes \"the set of n workers [...] for which [the shortfall] is minimized\". Section 4.2.2 says that the scheduler \
+         \"will degenerate to forming large fixed-size groups\", and 5.3.3 that it \"ends up forming very large [...] groups\". With the closest group of any \
+         size as fallback the first is true and the others are not. With Rmax members, of which the best come closest, all three are true. So \
+         that is our reading. The tables show the difference:\n\n",
     );
     let mut rows = Vec::new();
     for kind in &blackouts(lab, v)[..2] {
@@ -401,8 +408,8 @@ fn heavy_high(page: &mut String, lab: &Lab, v: &Variant) {
 /// What alpha and the first target have to do with the blackout.
 fn starts(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str(
-        "### Alpha, the first target and the blackout\n\nThe text says neither which alpha figure 10 had nor where its climb started. Adaptive Tight-fit \
-         from no knowledge (0.5) and from the target that the static runs keep; before, at once, 100 rounds later, after round 700. The paper's success rate: 0.96, then \
+        "### Alpha, the first target and the blackout\n\nThe text says neither which alpha figure 10 had nor where its climb started. The table has adaptive Tight-fit \
+         from no knowledge (0.5) and from the target that the static runs keep. Each cell says: before, at once, 100 rounds later, after round 700. The paper's success rate: 0.96, then \
          0.80, with a higher throughput than before:\n\n",
     );
     let (mut higher, mut smallest) = (0, 0);
@@ -431,7 +438,7 @@ fn starts(page: &mut String, lab: &Lab, v: &Variant) {
     let _ = write!(
         page,
         "Throughput after round 700 is clearly higher than before the blackout in {higher} of {all}. In {smallest} of {all} groups have fewer than {:.1} \
-         members on average already before it, of a least {MIN}: what smaller groups could win back afterwards has been won before.\n\n",
+         members on average already before it, and {MIN} is the least. So smaller groups have won already what they could win back afterwards.\n\n",
         MIN as f64 + 0.2,
         all = rows.len()
     );
@@ -537,7 +544,7 @@ fn adaptive_target(page: &mut String, lab: &Lab, v: &Variant) {
     figure(page, "fig10-target", "Target before and after a blackout");
     figure(page, "fig10-size", "Members of a group before and after a blackout");
     page.push_str(
-        "Table 3: rounds until the target comes to rest for the first time, from no knowledge, alpha 0.5 (in trees: the runs in which \
+        "Table 3: rounds until the target comes to rest for the first time, from no knowledge, alpha 0.5 (in brackets: the runs in which \
          it never does). The paper's figures are not in its text.\n\n",
     );
     let rows = v.greedy().map(|algorithm| {
@@ -569,9 +576,9 @@ fn beyond(page: &mut String, lab: &Lab, v: &Variant) {
             }
             "expected" => {
                 "### A climb on expected instead of counted successes\n\n\
-                 How much of what the climb loses is the luck of ten rounds? The server has computed the likelihood of every group it formed, \
-                 so instead of counting which of them succeeded it can add up these: the same expectation as far as the ratings are \
-                 right, without the luck of the draw, and no call more. The same climb, told so:\n\n"
+                 How much of what the climb loses is the luck of ten rounds? The server has computed the likelihood of every group it formed. \
+                 It can add these up instead of counting the groups that succeeded. The expectation is the same as far as the ratings are \
+                 right, without the luck of the draw, and it takes no call more. The same climb on these sums:\n\n"
                     .to_owned()
             }
             "predictive" => format!(
@@ -581,9 +588,9 @@ fn beyond(page: &mut String, lab: &Lab, v: &Variant) {
                  the largest expected gain (*predictive*):\n\n"
             ),
             _ => "### Groups planned together\n\n\
-                 All four algorithms draw up one group after the other, each for itself. *Planned* looks at all of them at once: it \
-                 takes, in each round, Tight-fit's groups (at the predictive target) or the division of the sorted workers into runs \
-                 of neighbours with the largest expected gain of all (dynamic programming), whichever promises more, and then lets \
+                 All four algorithms draw up one group after the other, each for itself. *Planned* looks at all of them at once. In each \
+                 round it makes two plans: Tight-fit's groups (at the predictive target), and the division of the sorted workers into runs \
+                 of neighbours with the largest expected gain of all (dynamic programming). It takes the one that promises more. Then it lets \
                  groups exchange members as long as that raises the expected number of successes (500 random attempts):\n\n"
                 .to_owned(),
         };

@@ -42,8 +42,8 @@ pub(super) fn write(page: &mut String, found: &Findings, scale: &Scale) {
     usual(page, found, scale);
     candidates(page, found, scale);
     formula(page, found);
-    let what: Vec<String> = scenarios(scale).iter().map(|(name, what, _)| format!("*{name}*: {what}")).collect();
-    let _ = write!(page, "\nCircumstances: {}.\n", what.join("; "));
+    let what: Vec<String> = scenarios(scale).iter().map(|(name, what, _)| format!("- *{name}*: {what}")).collect();
+    let _ = write!(page, "\nCircumstances:\n\n{}\n", what.join("\n"));
 }
 
 /// The default rule and those it is compared with.
@@ -58,8 +58,8 @@ fn usual(page: &mut String, found: &Findings, scale: &Scale) {
     let _ = write!(
         page,
         "\n## The rule of exclusion\n\n\
-         The default rule, that of the QoS document, excludes a node while H < 0.1. H is back there within {} s even from 0, and within {} s from the 0.09 that two \
-         timeouts at the same moment leave; timeouts that lie further apart leave more, and often exclude nobody. Measured at load {}: {} exclusions per 1,000 starts, median {} s, \
+         The default rule, that of the QoS document, excludes a node while H < 0.1. H is back there within {} s even from 0. From the 0.09 that two \
+         timeouts at the same moment leave, it takes {} s at most. Timeouts that lie further apart leave more, and often exclude nobody. Measured at load {}: {} exclusions per 1,000 starts, median {} s, \
          longest {} s.\n\n",
         exclusion_seconds(0, 100_000, 1_800),
         exclusion_seconds(WAD / 100 * 9, 100_000, 1_800),
@@ -108,7 +108,7 @@ fn candidates(page: &mut String, found: &Findings, scale: &Scale) {
         table.row(&cells);
     }
     page.push_str(&table.0);
-    page.push_str("\nThe first row is the default rule. What the others cost, as the 95th percentile of waiting (s), and the time steady nodes are excluded (%):\n\n");
+    page.push_str("\nThe first row is the default rule. The cost of each, as the 95th percentile of waiting (s), and the time steady nodes are excluded (%):\n\n");
     let mut table = Table::new(&headings);
     for rule in rules(found) {
         let mut cells = vec![rule_text(rule)];
@@ -119,7 +119,7 @@ fn candidates(page: &mut String, found: &Findings, scale: &Scale) {
         table.row(&cells);
     }
     page.push_str(&table.0);
-    page.push_str("\nWhat they do in *usual*:\n\n");
+    page.push_str("\nTheir exclusions in *usual*:\n\n");
     let measures = ["exclusions", "exclusion50", "exclusion-max", "out-flaky", "out-dead", "out-broken"];
     let headings: Vec<String> = std::iter::once("rule").chain(measures.iter().map(|id| title(id))).map(String::from).collect();
     let mut table = Table::new(&headings);

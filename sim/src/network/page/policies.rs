@@ -133,8 +133,8 @@ impl Of<'_> {
         };
         let _ = writeln!(
             page,
-            "- **Fewest wrong answers: {right}{}; least GPU time for a right one: {cheap}{}.** At load {} so many of the successful answers are wrong (%): {}; \
-             and a right one takes so many seconds of all nodes together: {}. Of the answers under policies 1 and 2 alone, {} % are wrong with \
+            "- **Fewest wrong answers: {right}{}; least GPU time for a right one: {cheap}{}.** Wrong answers among the successful at load {} (%): {}. \
+             Seconds of all nodes together for a right answer: {}. Of the answers under policies 1 and 2 alone, {} % are wrong with \
              sampling and {} % with three at once.",
             if surely { "" } else { ", though not clearly" },
             if cheaper { "" } else { ", though not clearly" },
@@ -159,7 +159,7 @@ impl Of<'_> {
         let figures = LOADS.map(|load| {
             let said = |way: Way| {
                 format!(
-                    "{} {} tasks per hour, {} s at the 95th percentile of waiting, {} points aborted",
+                    "{}: {} tasks per hour, {} s at the 95th percentile of waiting, {} points aborted",
                     way.name(),
                     signed(self.difference(way, load, "throughput")),
                     signed(self.difference(way, load, "wait95")),
@@ -167,7 +167,7 @@ impl Of<'_> {
                 )
             };
             format!(
-                "at load {}, where single tasks make {} per hour, {}; {}",
+                "At load {}, single tasks make {} per hour. Against them:\n    - {}\n    - {}",
                 shown(load),
                 show(self.get(Way::Single, load, "throughput")),
                 said(Way::Sampled),
@@ -179,11 +179,11 @@ impl Of<'_> {
         let scored = LOADS.map(|load| format!("{} % at load {}", show(self.get(Way::Replicated, load, "scored")), shown(load)));
         let _ = writeln!(
             page,
-            "- **{}{rest}.** Against single tasks: {}. Of the groups of three at once, which are drawn among idle nodes, so many are scored: {}; in the others a wrong \
-             answer is not paid, and nothing else.",
+            "- **{}{rest}.** Groups of three at once are drawn among idle nodes. Scored are {}. In the others a wrong \
+             answer is not paid, and nothing else happens.\n  - {}",
             first.to_uppercase(),
-            figures.join(". And "),
             listed(&scored),
+            figures.join("\n  - "),
         );
     }
 
@@ -206,7 +206,7 @@ impl Of<'_> {
             (true, _) => "Under no policy does every way of cheating clearly pay less than honest work at both loads".to_string(),
             (_, true) => "Under every policy each way of cheating clearly pays less than honest work, at both loads".to_string(),
             _ => format!(
-                "Every way of cheating clearly pays less than honest work, at both loads, with {}; not so with {}",
+                "Every way of cheating clearly pays less than honest work, at both loads, with {}; with {} it does not",
                 listed(&deter),
                 listed(&others)
             ),
@@ -222,9 +222,9 @@ impl Of<'_> {
         });
         let _ = writeln!(
             page,
-            "- **{verdict}.** {pays} By the hour, at load {}, in millionths of a token: {}.",
+            "- **{verdict}.** {pays} Earned by the hour, at load {}, in millionths of a token:\n  - {}",
             shown(load),
-            earned.join("; "),
+            earned.join("\n  - "),
         );
     }
 
@@ -242,15 +242,11 @@ impl Of<'_> {
             (some, none) if none.is_empty() => format!("at every load tried ({})", listed(&some)),
             (none, all) if none.is_empty() => format!("at the price of work left undone at every load tried ({})", listed(&all)),
             (some, others) => {
-                format!(
-                    "as long as single tasks would be a load of {}; at {} work is left undone",
-                    listed(&some),
-                    listed(&others)
-                )
+                format!("up to a load of {} in single tasks; at {} work is left undone", listed(&some), listed(&others))
             }
         };
         let said = match (self.deters(Way::Sampled), self.deters(Way::Replicated)) {
-            (true, true) => format!("policy 1 {sampled}; policy 2 where every answer has to be right, {room}"),
+            (true, true) => format!("policy 1 {sampled}; policy 2 where every answer must be right, {room}"),
             (true, false) => {
                 format!("policy 1, {sampled}; under policy 2 some way of cheating does not clearly pay less than work")
             }

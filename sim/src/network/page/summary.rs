@@ -169,7 +169,7 @@ impl Said<'_> {
             (self.get("speed5").mean - self.get("speed1").mean, self.get("stake5").mean - self.get("stake1").mean);
         let _ = writeln!(
             page,
-            "- **What a node earns depends on its {} more than on its {}.** The fastest fifth earns, relative to the mean: {}. The fifth \
+            "- **A node's income depends on its {} more than on its {}.** The fastest fifth earns, relative to the mean: {}. The fifth \
              with the highest stakes: {}. A node's income is bounded by how many tasks it can do; choosing decides only between those that are idle.",
             if speed > stake { "speed" } else { "stake" },
             if speed > stake { "stake" } else { "speed" },
@@ -187,7 +187,7 @@ impl Said<'_> {
         let pays = DEFENCES.iter().filter(|merit| at(**merit, many).low() > at(**merit, few).high()).count();
         let shares: Vec<String> = DEFENCES
             .iter()
-            .map(|merit| format!("{} {} and {}", merit_name(*merit), show(shown(*merit, few)), show(shown(*merit, many))))
+            .map(|merit| format!("{}: {} and {}", merit_name(*merit), show(shown(*merit, few)), show(shown(*merit, many))))
             .collect();
         let means = |n: u32| DEFENCES.map(|merit| at(merit, n).mean);
         let ratio = |values: [f64; DEFENCES.len()]| {
@@ -203,17 +203,17 @@ impl Said<'_> {
         let [few, many] = [few, many].map(|n| thousands(n.into()));
         let _ = writeln!(
             page,
-            "- **Splitting a stake pays under {}; capacity counts for {} than the rule.** An attacker with {own:.1} % of all stake gets, on {few} \
-             node and on {many} nodes, so many of the starts (%): {}. A node does one task at a time, and his are {:.1} and {:.1} % of all nodes. From {few} to \
-             {many} nodes his share grows at least {least:.0}-fold under any of the rules; between the rules, on {many} nodes, it differs by a \
-             factor of {between:.1}. With {many} nodes he gets more than his share of the stake under {}. What bounds him is the hardware behind each node, and \
-             the least stake per node.",
+            "- **Splitting a stake pays under {}; capacity counts for {} than the rule.** An attacker has {own:.1} % of all stake. \
+             A node does one task at a time, and the attacker's are {:.1} and {:.1} % of all nodes. From {few} to \
+             {many} nodes their share grows at least {least:.0}-fold under any of the rules; between the rules, on {many} nodes, it differs by a \
+             factor of {between:.1}. With {many} nodes they get more than their share of the stake under {}. The hardware behind each node and \
+             the least stake per node bound them. Their share of the starts (%), on {few} node and on {many} nodes:\n  - {}",
             if pays == DEFENCES.len() { "every rule".into() } else { format!("{pays} of {} rules", DEFENCES.len()) },
             if least > between { "more" } else { "less" },
-            shares.join("; "),
             own_few,
             own_many,
             if beyond.is_empty() { "none".into() } else { beyond.join(", ") },
+            shares.join("\n  - "),
         );
     }
 
@@ -246,8 +246,8 @@ impl Said<'_> {
         let name = format!("choice/{LOAD}/W (exact)");
         let _ = writeln!(
             page,
-            "- **What the contract's bounded search gives away:** with W chosen exactly, by looking at everybody, failed tasks change by {} \
-             points and starts where all models are by {} points; {} of 1,000 draws stay undecided and are made again a block later.",
+            "- **The price of the contract's bounded search.** If W is chosen exactly, by looking at everybody, failed tasks change by {} \
+             points and starts where all models are by {} points. {} of 1,000 draws stay undecided and are made again a block later.",
             signed(self.difference(&name, &usual, "failed")),
             signed(self.difference(&name, &usual, "local")),
             show(self.get("redrawn")),

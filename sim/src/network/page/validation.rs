@@ -85,9 +85,12 @@ fn introduction(page: &mut String, scale: &Scale) {
          Tasks under policy 1 ([validation.md](../validation.md)): nodes commit, reveal and are called to validate, and all of it is decided by \
          the contract. {} nodes and {} tasks in each run, load 0.5; nobody joins late or leaves. All tasks are under it, but for those of more \
          than four images; GPT tasks name one of two GPU models. `slashImages` is 1, all else by default. {:.0} % of the nodes are slow, {:.0} % flaky, \
-         and each {:.0} % *cheats* (every answer is wrong and takes a second), *sly* (so is one in four of its own tasks; what it is called to \
-         validate it works at) and *withholding* (like a cheat, but in a group it never says what it had committed to). Wrong answers are never \
-         alike. A keeper calls validators and has groups judged as soon as that is possible. \"Policy 0\" are the same tasks on a single node, any answer paid.\n",
+         and {:.0} % each are of three dishonest kinds:\n\n\
+         - *cheats*: every answer is wrong and takes a second;\n\
+         - *sly*: it answers so in one of four of its own tasks; it works at the tasks that it is called to validate;\n\
+         - *withholding*: like a cheat, but in a group it never says what it had committed to.\n\n\
+         Wrong answers are never alike. A keeper calls validators and has groups judged as soon as that is possible. \
+         \"Policy 0\" are the same tasks on a single node, any answer paid.\n",
         thousands(u64::from(scale.nodes / 2)),
         thousands(scale.validation_tasks),
         share(0),
@@ -149,8 +152,8 @@ impl Of<'_> {
     fn survival(&self, page: &mut String) {
         let _ = write!(
             page,
-            "\n### How long a cheat survives\n\nA slash is {} fees, and a fee is next to nothing beside the least stake: slashes take a cheat's income, \
-             and its scores take it out of the network, as soon as its pool of 50 is full. *High fees* are {} times as high, the highest two thirds of what \
+            "\n### How long a cheat survives\n\nA slash is {} fees, and a fee is next to nothing beside the least stake. So slashes take a cheat's income, \
+             and its scores take it out of the network, as soon as its pool of 50 is full. *High fees* are {} times as high; the highest is two thirds of what \
              the least stake covers.\n\n",
             default("slashTimes"),
             thousands(DEAR.into())
@@ -344,7 +347,7 @@ impl Of<'_> {
         };
         let _ = writeln!(
             page,
-            "- **{verdict}**: in these runs, at {}, {}, and {}; at {} {}, and {}. {advice}",
+            "- **{verdict}.** In these runs it took out, at {}: {}, and {}. At {}: {}, and {}. {advice}",
             percent(RATE),
             shares(&bad, &usual),
             others(&usual),
@@ -367,8 +370,8 @@ impl Of<'_> {
         };
         let _ = writeln!(
             page,
-            "- **At load 0.5 sampling {} {throughput}** ({} tasks per hour of {}); the 95th percentile of waiting changes by {} s, and a result takes {} s longer in \
-             the median, from creation to success. What the network can do at most changes by {} %. Where nobody cheats, that is.",
+            "- **At load 0.5 sampling {} {throughput}** ({} tasks per hour of {}). The 95th percentile of waiting changes by {} s. A result takes {} s longer in \
+             the median, from creation to success. The network's greatest throughput changes by {} %. All of this is without cheats.",
             percent(RATE),
             signed(less),
             show(self.get(&honest(None), "throughput")),
@@ -403,7 +406,7 @@ impl Of<'_> {
         let _ = writeln!(
             page,
             "- **Open commitments hold honest nodes up**, above all where others withhold, because a group is open until they have revealed or its \
-             window ends: with as many who withhold as here, steady nodes get no work for {} % of their time, and without any that cheat for {} %. {of_window}, \
+             window ends. With as many that withhold as here, steady nodes get no work for {} % of their time; without cheats, for {} %. {of_window}, \
              {of_open}. {advice}",
             show(held),
             show(self.get(&honest(Some(RATE)), "held-steady")),
