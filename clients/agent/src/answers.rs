@@ -189,7 +189,8 @@ impl Answers {
                 if let Some((place, lot)) = own {
                     (job.place, job.lot) = (place, lot);
                 }
-                say!("{}: task {} committed to in transaction {}", self.name, job.task, done.receipt.transaction_hash);
+                let what = as_error(job);
+                say!("{}: task {} committed to{what} in transaction {}", self.name, job.task, done.receipt.transaction_hash);
                 job.stage = Stage::Committed;
                 self.put(job)?;
                 die::at("committed");
@@ -329,7 +330,8 @@ impl Answers {
         die::at("revealed");
         match called {
             Called::Done(done) => {
-                say!("{}: task {} revealed in transaction {}", self.name, job.task, done.receipt.transaction_hash);
+                let what = as_error(job);
+                say!("{}: task {} revealed{what} in transaction {}", self.name, job.task, done.receipt.transaction_hash);
                 if job.place == 0 {
                     return self.over(job, "done");
                 }
@@ -364,6 +366,15 @@ impl Answers {
                 Ok(())
             }
         }
+    }
+}
+
+/// What the log adds where an error report was committed to, not an answer.
+fn as_error(job: &Job) -> &'static str {
+    if job.kind == 0 {
+        ""
+    } else {
+        " as an error"
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use alloy::primitives::{B256, U256};
 use anyhow::{bail, Result};
+use muster_client::observe::print;
 use muster_client::{
     digest_of, parameter, private_directory, show_amount, Attempt, Bounds, Endpoints, Error, IMuster, Lock, Muster, Object, Seed,
     Settings, Stores, Trouble,
@@ -14,6 +15,9 @@ use serde_json::json;
 use crate::config::{self, Config};
 use crate::executor::Executor;
 use crate::{apart, disk, golden, gpu, journal, probes, shared, work};
+
+/// What to do about a key that cannot be had.
+const KEY: &str = "set the variable, or check the file and its password, or the signer";
 
 /// What was found, line by line.
 #[derive(Default)]
@@ -25,18 +29,18 @@ impl Findings {
     /// Something that keeps the agent from its work, and what to do.
     fn bad(&mut self, what: &str, remedy: &str) {
         self.wrong += 1;
-        println!("WRONG  {what}\n       {remedy}");
+        print(format_args!("WRONG  {what}\n       {remedy}"));
     }
 }
 
 /// Something that is as it should be.
 fn good(what: &str) {
-    println!("ok     {what}");
+    print(format_args!("ok     {what}"));
 }
 
 /// Something to know.
 fn note(what: &str) {
-    println!("note   {what}");
+    print(format_args!("note   {what}"));
 }
 
 /// Checks everything, prints what it finds, and fails if anything is wrong.
@@ -97,10 +101,18 @@ pub async fn run(path: &Path) -> Result<()> {
     stores(&config, &mut found).await;
     let muster = chain(&config, &mut found).await;
     for node in &config.nodes {
-        println!("node {}", node.name);
-        if let Some(muster) = &muster {
-            key(&config, node, muster, &mut found).await;
-            terms(node, muster, &mut found).await;
+        print(format_args!("node {}", node.name));
+        match &muster {
+            Some(muster) => {
+                key(&config, node, muster, &mut found).await;
+                terms(node, muster, &mut found).await;
+            }
+            // What needs no chain.
+            None if node.signer.is_none() => match node.key() {
+                Ok(signer) => good(&format!("key: {}", signer.address())),
+                Err(error) => found.bad(&format!("key: {error:#}"), KEY),
+            },
+            None => {}
         }
         machine(&config, node, muster.as_ref(), &mut found).await;
     }
@@ -251,9 +263,7 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
     };
     let signer = match signer {
         Ok(signer) => signer,
-        Err(error) => {
-            return found.bad(&format!("key: {error:#}"), "set the variable, or check the file and its password, or the signer")
-        }
+        Err(error) => return found.bad(&format!("key: {error:#}"), KEY),
     };
     good(&format!("key: {}", signer.address()));
     let operator = node.operator.unwrap_or(signer.address());

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use alloy::primitives::{Address, U256};
 use alloy::rpc::types::Log;
 use anyhow::{ensure, Context, Result};
+use muster_client::observe::print;
 use muster_client::{abi, show_amount, Endpoints, Event, IMuster, Muster, Settings};
 use serde_json::json;
 
@@ -87,7 +88,7 @@ pub async fn run(path: &Path, asked: &Asked) -> Result<()> {
         (rpc, Some(muster)) => match ask(rpc, muster).await {
             Ok(told) => told,
             Err(error) => {
-                println!("note   network: {error:#}: what it would tell is left out");
+                print(format_args!("note   network: {error:#}: what it would tell is left out"));
                 Told::default()
             }
         },
@@ -104,11 +105,15 @@ pub async fn run(path: &Path, asked: &Asked) -> Result<()> {
     file.sync_all()?;
     for (at, Found { gpu, divided }) in cards.iter().enumerate() {
         let uuid = gpu.uuid.as_deref().unwrap_or_default();
-        println!("gpu{at}   {} of {} GiB, {uuid}{}", gpu.name, gpu.vram, if *divided { ": divided (MIG), left out" } else { "" });
+        let left = if *divided { ": divided (MIG), left out" } else { "" };
+        print(format_args!("gpu{at}   {} of {} GiB, {uuid}{left}", gpu.name, gpu.vram));
     }
-    println!("wrote  {}", path.display());
-    println!("next   keys by `muster account new`, a commit for each model in [hub.revisions], `muster-agent fetch MODEL`,");
-    println!("       then `muster-agent doctor --config {}`, which tries the golden tasks on each card", path.display());
+    print(format_args!("wrote  {}", path.display()));
+    print("next   keys by `muster account new`, a commit for each model in [hub.revisions], `muster-agent fetch MODEL`,");
+    print(format_args!(
+        "       then `muster-agent doctor --config {}`, which tries the golden tasks on each card",
+        path.display()
+    ));
     Ok(())
 }
 

@@ -25,12 +25,13 @@ use alloy::primitives::U256;
 use alloy::sol_types::SolCall;
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
-use muster_client::{key, observe, show_amount, Error, IMuster};
+use muster_client::observe::{self, print};
+use muster_client::{key, show_amount, Error, IMuster};
 use serde_json::json;
 
 use commands::{Account, Cli, Command, Node};
 use options::Options;
-use session::{endpoints, password, print, wallet, Payments, Report, Session, KEY};
+use session::{endpoints, password, wallet, Payments, Report, Session, KEY};
 use task::Ended;
 
 #[tokio::main]

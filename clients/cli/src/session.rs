@@ -1,6 +1,5 @@
 //! What commands share: the contract, the account, and how a call is sent or only tried.
 
-use std::io::Write;
 use std::sync::{LazyLock, OnceLock};
 
 use alloy::dyn_abi::{DynSolValue, EventExt};
@@ -10,6 +9,7 @@ use alloy::rpc::types::Log;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use anyhow::{anyhow, bail, ensure, Context, Result};
+use muster_client::observe::print;
 use muster_client::{
     abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, Muster, Private, Sender, Sending, Settings, Wallet,
 };
@@ -341,14 +341,5 @@ fn value_json(value: &DynSolValue, parts: &[Param]) -> Value {
             let values = other.as_fixed_seq().unwrap_or_default().iter().zip(parts);
             values.map(|(value, part)| (part.name.clone(), value_json(value, &part.components))).collect()
         }
-    }
-}
-
-/// Prints a line. If nobody reads any more, as behind `| head`, the process ends: nothing is left to say to anybody.
-pub fn print(text: impl std::fmt::Display) {
-    match writeln!(std::io::stdout(), "{text}") {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
-        Err(error) => panic!("cannot write to standard output: {error}"),
     }
 }

@@ -21,7 +21,7 @@ pub type Password = Zeroizing<String>;
 /// The first line of a file that only its owner can read.
 pub fn password_from(path: &Path) -> Result<Password, Error> {
     let failed = |source| Error::File { path: path.into(), source };
-    let file = File::open(path).map_err(failed)?;
+    let file = File::open(path).map_err(|error| Error::Key(format!("the password's file {}: {error}", path.display())))?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

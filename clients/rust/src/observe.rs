@@ -40,6 +40,18 @@ pub fn log(json: bool, filter: &str) -> Result<(), Error> {
     begun.map_err(|error| wrong(error.to_string()))
 }
 
+/// Prints a line. If nobody reads any more, as behind `| head`, the process ends: nothing is left to say to anybody.
+///
+/// # Panics
+/// If standard output cannot be written to for another reason.
+pub fn print(text: impl std::fmt::Display) {
+    match std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("{text}\n")) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => panic!("cannot write to standard output: {error}"),
+    }
+}
+
 /// A metric: its name without the prefix, whether it is a counter (then the name ends with `_total`), and what it is.
 pub type Described = (&'static str, bool, &'static str);
 

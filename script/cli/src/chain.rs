@@ -192,6 +192,8 @@ impl Payer {
 
     fn here(&self) -> Result<Wallet> {
         if let Some(file) = self.keystore.clone().or_else(|| variable("ETH_KEYSTORE").map(PathBuf::from)) {
+            // Before its password is asked for.
+            std::fs::metadata(&file).with_context(|| format!("the key's file {}", file.display()))?;
             let password = match self.password_file.clone().or_else(|| variable("ETH_PASSWORD").map(PathBuf::from)) {
                 Some(file) => key::password_from(&file)?,
                 None => rpassword::prompt_password("password: ")

@@ -1,5 +1,6 @@
 //! `muster-dev`: what the shells under `script/` run.
 
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{ensure, Context, Result};
@@ -12,7 +13,7 @@ use muster_cli::{
     table::table,
     wasm,
 };
-use muster_client::Sender;
+use muster_client::{observe::print, Sender};
 
 #[derive(Parser)]
 #[command(name = "muster-dev", version, about)]
@@ -106,6 +107,11 @@ fn build(root: &Path, json: bool, with: Option<&str>) -> Result<()> {
     Ok(())
 }
 
+/// Says how far it is: it goes on although nobody may read any more, as behind `| head`.
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
 async fn deploy(root: &Path, options: &deploy::Options) -> Result<()> {
     let (chain, payer, account) = match options.from {
         Some(payer) => (Chain::connect(&url(root)?).await?, payer, None),
@@ -114,15 +120,15 @@ async fn deploy(root: &Path, options: &deploy::Options) -> Result<()> {
     let mut config = deploy::Config::from_environment(root, payer)?;
     config.file = Some(deploy::record(root, chain.id));
     config.safe.clone_from(&options.safe);
-    config.say = if options.json { |line| eprintln!("deploy: {line}") } else { |line| println!("deploy: {line}") };
+    config.say = if options.json { |line| eprintln!("deploy: {line}") } else { |line| tell(&format!("deploy: {line}")) };
     let account = match account {
         Some(account) if !options.dry_run => account,
         _ => {
             let estimate = estimate::estimate(&chain, payer, &config).await?;
             if options.json {
-                println!("{}", serde_json::to_string_pretty(&estimate.json())?);
+                print(serde_json::to_string_pretty(&estimate.json())?);
             } else {
-                println!("{estimate}");
+                print(&estimate);
             }
             ensure!(estimate.missing.is_empty(), "it cannot be deployed so: {}", estimate.missing.join("; "));
             return Ok(());
@@ -130,7 +136,7 @@ async fn deploy(root: &Path, options: &deploy::Options) -> Result<()> {
     };
     let deployment = deploy::on(&chain, &account, &config).await?;
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&deployment)?);
+        print(serde_json::to_string_pretty(&deployment)?);
     }
     Ok(())
 }
@@ -142,12 +148,12 @@ async fn keepalive(root: &Path, options: &keepalive::Options) -> Result<()> {
         connect(root, &options.payer).await.map(|(chain, account)| (chain, Some(account)))?
     };
     let programs = keepalive::programs(&chain, root, options).await?;
-    let say = |line: &str| println!("keepalive: {line}");
+    let say = |line: &str| tell(&format!("keepalive: {line}"));
     let rows = keepalive::run(&chain, account.as_ref(), &programs, options.within, say).await?;
     let now = chain.now().await?;
     let mut shown = table(6, &["program", "address", "state", "start gas cached / not", "expires", "done"]);
     shown.add_rows(rows.iter().map(|row| row.cells(now)));
-    println!("{shown}");
+    print(&shown);
     let left = rows.iter().filter(|row| row.needs_attention).count();
     ensure!(left == 0, "{left} of {} programs need somebody's attention (docs/keepalive.md)", rows.len());
     Ok(())

@@ -389,6 +389,14 @@ async fn the_dry_run_is_a_command() {
     }
     assert!(errors.contains("MIN_PRICE is not set") && errors.contains("send it"), "{errors}");
 
+    // Behind `| head` nobody reads on.
+    let mut unread = Command::new(env!("CARGO_BIN_EXE_muster-dev"));
+    unread.args(["deploy", "--dry-run", "--from", &from]).envs(places).env_remove("PRIVATE_KEY");
+    let mut unread = unread.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    drop(unread.stdout.take());
+    let unread = unread.wait_with_output().unwrap();
+    assert!(unread.status.success() && unread.stderr.is_empty(), "{}", String::from_utf8_lossy(&unread.stderr));
+
     let priced = [&places[..], &[("MIN_PRICE", "5"), ("PRIVATE_KEY", NITRO_DEV_KEY)]].concat();
     let out = muster(&["deploy", "--dry-run", "--json"], &priced);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -667,6 +675,50 @@ fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
             assert!(errors.contains(part), "{arguments:?}: {errors}");
         }
     }
+}
+
+#[test]
+fn without_settings_deploying_says_which_are_missing_and_a_key_that_is_not_there_is_no_wrong_password() {
+    // A project without `.env`, whatever lies in this one.
+    let project = tempfile::tempdir().unwrap();
+    for file in ["Stylus.toml", "Cargo.lock"] {
+        fs::write(project.path().join(file), "").unwrap();
+    }
+    let password = project.path().join("password");
+    fs::write(&password, "a password").unwrap();
+    fs::set_permissions(&password, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let deploy = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_muster-dev"));
+        for name in ["RPC_URL", "PRIVATE_KEY", "ETH_KEYSTORE", "ETH_PASSWORD", "MUSTER_SIGNER", deploy::RELEASED] {
+            command.env_remove(name);
+        }
+        let out =
+            command.arg("deploy").args(more).current_dir(project.path()).stdin(std::process::Stdio::null()).output().unwrap();
+        assert_eq!(out.status.code(), Some(1));
+        assert!(out.stdout.is_empty(), "{}", String::from_utf8_lossy(&out.stdout));
+        String::from_utf8_lossy(&out.stderr).to_string()
+    };
+    let said = deploy(&[]);
+    assert!(said.contains("RPC_URL is not set") && said.contains(".env.example"), "{said}");
+    // So does the script, and builds nothing before.
+    fs::create_dir(project.path().join("script")).unwrap();
+    for file in ["deploy", "env"] {
+        fs::copy(build::root().unwrap().join("script").join(file), project.path().join("script").join(file)).unwrap();
+    }
+    let out = Command::new("bash").arg(project.path().join("script/deploy")).env_remove("RPC_URL").output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    let message = "deploy: there is no .env, and RPC_URL is not set: cp .env.example .env, and fill it in";
+    assert!(out.status.code() == Some(1) && said.trim_end().ends_with(message), "{said}");
+    // With half of them; nobody has to answer for that.
+    fs::write(project.path().join(".env"), "RPC_URL=http://127.0.0.1:1\nPRIVATE_KEY=\n").unwrap();
+    let said = deploy(&[]);
+    assert!(said.contains("PRIVATE_KEY is not set") && said.contains(".env.example"), "{said}");
+    for more in [&["--keystore", "nobody"][..], &["--keystore", "nobody", "--password-file", "password"]] {
+        let said = deploy(more);
+        assert!(said.contains("the key's file nobody: No such file") && !said.contains("password"), "{said}");
+    }
+    let said = deploy(&["--keystore", "Stylus.toml", "--password-file", "nowhere"]);
+    assert!(said.contains("the password's file nowhere: No such file"), "{said}");
 }
 
 #[tokio::test]
