@@ -14,6 +14,7 @@ mod parameters;
 mod proposals;
 mod session;
 mod spent;
+mod state;
 mod stores;
 mod task;
 mod watch;

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use alloy::primitives::U256;
 use anyhow::{ensure, Result};
@@ -16,7 +17,7 @@ use serde_json::json;
 
 use crate::node::{status, wad, Which};
 use crate::session::{Report, Session};
-use crate::{agent, earnings, history};
+use crate::{agent, earnings, history, state};
 
 #[derive(Args)]
 pub struct Why {
@@ -31,6 +32,9 @@ pub struct Why {
     /// Ask the node's agent too, where it serves its metrics (`listen` of its configuration): a reason that came after the pause stands there alone
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
+    /// Read what the node's agent has written down too, on its machine: the folder is `home` of its configuration. The agent may be gone
+    #[arg(long, value_name = "DIRECTORY")]
+    state: Option<PathBuf>,
     #[command(flatten)]
     power: earnings::Power,
 }
@@ -120,6 +124,7 @@ impl Why {
             Some(address) => Some(agent::ask(address, session.muster.address()).await?),
             None => None,
         };
+        let kept = self.state.as_ref().map(|place| state::told(place, session.muster.address(), number)).transpose()?;
         let nodes = all_nodes(session, self.most_nodes).await?;
         let overview = session.muster.read(IMuster::overviewCall {}).await?;
         let head = session.endpoints().head().await?;
@@ -196,8 +201,14 @@ impl Why {
                 let _ = write!(text, "\n  - {line}");
             }
         }
+        if let Some(lines) = &kept {
+            let _ = write!(text, "\n  its agent's journal says:");
+            for line in lines {
+                let _ = write!(text, "\n  - {line}");
+            }
+        }
         let json = json!({
-            "agent": told, "hour": hour.map(|hour| hour.json()), "node": number, "status": status(node.status), "missing": missing, "reliability": node.reliability.to_string(),
+            "agent": told, "journal": kept, "hour": hour.map(|hour| hour.json()), "node": number, "status": status(node.status), "missing": missing, "reliability": node.reliability.to_string(),
             "longTerm": node.longTerm.to_string(), "staking": staking.to_string(), "weight": own.to_string(), "share": part,
             "models": node.models.len(), "days": self.days, "drawn": drawn.len(), "skipped": skipped, "actual": actual, "expected": expected,
             "interval": [least, most], "fromQueue": from_queue, "asMember": members,
@@ -228,7 +239,7 @@ impl Why {
         let told: Vec<_> = reasons.iter().map(|reason| format!("{reason}: {}", pause::explain(reason))).collect();
         Ok(format!(
             "its agent has paused it, and pauses it again as long as there is a reason. When it did, that was {}. A reason that came \
-             later stands in the agent's log and its metrics alone (--metrics asks it): no call pauses a node twice",
+             later stands in the agent's log, its metrics (--metrics asks it) and its journal (--state reads it) alone: no call pauses a node twice",
             told.join(". And ")
         ))
     }

@@ -392,6 +392,23 @@ async fn why_asks_the_nodes_agent() {
     assert!(told.contains("has not looked at the chain for 10") && told.contains("1 tasks in a row"), "{told}");
     let failed = operator.fails(1, &["node", "why", "--metrics", "127.0.0.1:1"]);
     assert!(failed["error"].as_str().unwrap().contains("no agent answers at http://127.0.0.1:1/metrics"), "{failed}");
+
+    // Where it is gone, its journal is there still.
+    let state = site.homes.path().join("state");
+    let why = ["node", "why", "--state", state.to_str().unwrap()];
+    let failed = operator.fails(1, &why);
+    assert!(failed["error"].as_str().unwrap().contains("`home` of the agent's configuration"), "{failed}");
+    fs::create_dir(&state).unwrap();
+    let journal = rusqlite::Connection::open(state.join("journal.sqlite")).unwrap();
+    journal.execute_batch(include_str!("../../agent/src/journal.sql")).unwrap();
+    let whose = format!("412346 {}", operator.muster);
+    journal.execute("INSERT INTO fact VALUES ('contract', ?)", [whose]).unwrap();
+    journal.execute("INSERT INTO pause VALUES (1, 'balance')", []).unwrap();
+    drop(journal);
+    let told = operator.done(&why)["journal"].to_string();
+    assert!(told.contains("it pauses the node, balance: its key has too little ether"), "{told}");
+    let said = operator.says(&why);
+    assert!(said.contains("its agent's journal says:\n  - it pauses the node, balance"), "{said}");
 }
 
 #[tokio::test]
@@ -440,6 +457,16 @@ async fn exit_codes_tell_scripts_what_happened() {
     let text = String::from_utf8_lossy(&missing.stderr).to_string();
     assert_eq!(missing.status.code(), Some(6));
     assert!(text.contains("nobody: No such file") && !text.contains("password"), "{text}");
+    // Nor is a password's file that is not there another failure than a key's.
+    let file = person.home.join("key");
+    fs::create_dir_all(&person.home).unwrap();
+    fs::write(&file, "").unwrap();
+    let file = file.to_str().unwrap();
+    let missing = person.command(&["account", "show", "--keystore", file, "--password-file", "nowhere"]).output().unwrap();
+    let text = String::from_utf8_lossy(&missing.stderr).to_string();
+    assert_eq!(missing.status.code(), Some(6), "{text}");
+    assert_eq!(text.matches("No such file").count(), 1, "{text}");
+    assert!(text.contains("the password's file nowhere"), "{text}");
 
     // A task that ends without a result.
     let operator = site.operator().await;
