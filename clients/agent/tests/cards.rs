@@ -5,6 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use muster_client::{Event, IMuster};
+use muster_fleet::site::{gpt, Site, GPU};
+
 const ONE: &str = "GPU-11111111-1111-1111-1111-111111111111|NVIDIA H100 80GB HBM3|81559|1024|41|73|0\n";
 const TWO: &str = "GPU-22222222-2222-2222-2222-222222222222|NVIDIA L4|23034|0|35|0|0\n";
 const PART: &str = "GPU-33333333-3333-3333-3333-333333333333|NVIDIA A100-SXM4-40GB|40960|0|30|0|1\n";
@@ -114,4 +117,96 @@ fn an_executor_whose_card_falls_off_the_bus_is_given_up_at_once() {
     assert!(!done, "{said}");
     assert!(said.contains("the GPU is lost: GPU GPU-22222222-2222-2222-2222-222222222222 is gone"), "{said}");
     assert!(begun.elapsed() < Duration::from_mins(15), "nobody had to wait for the task's time");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_card_that_falls_off_the_bus_takes_its_node_out_before_its_task_times_out() {
+    const UUID: &str = "GPU-44444444-4444-4444-4444-444444444444";
+    const MODEL: &str = "Qwen/Qwen2.5-0.5B-Instruct";
+    let mut site = Site::new(&[]).await;
+    let mut card = site.agent("gpu0").await;
+    let place = site.place.path().to_owned();
+    let whole = format!("{UUID}|{GPU}|24576|1024|41|73|0\n");
+    library(&place, &whole);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap();
+    drop(taken);
+    card.more = format!("listen = \"{at}\"");
+    card.node_more = format!("gpu = \"{UUID}\"\nmodels = [\"{MODEL}\"]");
+    card.environment = [("LD_LIBRARY_PATH", place.clone()), ("NVML_CARDS", place.join("cards"))]
+        .map(|(name, path)| (name.into(), path.display().to_string()))
+        .into();
+    card.configure(&site);
+    let _running = card.start(None);
+    let metric = |name: &str, labels: &str| {
+        let mut stream = std::net::TcpStream::connect(at).ok()?;
+        std::io::Write::write_all(&mut stream, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+        let text = std::io::read_to_string(stream).ok()?;
+        let line = format!("muster_agent_{name}{{node=\"gpu0\"{labels}}} ");
+        text.lines().find_map(|found| found.strip_prefix(&line)?.parse::<f64>().ok())
+    };
+    site.until("it is ready", async || (metric("ready", "") == Some(1.0)).then_some(())).await;
+    for (name, value) in [
+        ("gpu_temperature_celsius", 41.0),
+        ("gpu_busy_ratio", 0.73),
+        ("gpu_memory_used_bytes", f64::from(1u32 << 30)),
+        ("gpu_memory_bytes", 24.0 * f64::from(1u32 << 30)),
+        ("gpu_lost", 0.0),
+    ] {
+        assert_eq!(metric(name, ""), Some(value), "{name}");
+    }
+    let (number, application) = (site.node_of(card.key).await, site.account(1_000_000).await);
+    let status = async || site.view(number).await.status;
+    let spec = || IMuster::TaskSpec { models: vec![muster_client::abi::model_id(MODEL)], ..gpt(0) };
+    let succeeds = async |id: u64| {
+        site.event("an answer", |event| matches!(event, Event::TaskSucceeded(e) if e.id == id).then_some(())).await;
+    };
+    let id = site.task(&application, spec(), "while it is there", 70_000).await;
+    succeeds(id).await;
+
+    // Its executor hangs, as those do whose card is gone.
+    card.behave("hangs");
+    let id = site.task(&application, spec(), "when it goes", 70_000).await;
+    site.until("it runs", async || (card.runs() == 2).then_some(())).await;
+    let deadline = site.view(number).await.deadline;
+    say(&place, "");
+    let code = site
+        .event("an error", |event| match event {
+            Event::TaskErrorReported(e) if e.id == id => Some(e.code),
+            _ => None,
+        })
+        .await;
+    let reported = site.muster.endpoints().head().await.unwrap().timestamp;
+    assert_eq!(code, 2);
+    assert!(reported + 30 < deadline, "at {reported} of {deadline}: {}", card.log());
+    site.until("it is paused", async || (status().await == 5).then_some(())).await;
+    assert!(metric("gpu_lost", "") == Some(1.0) && metric("paused_by_agent", ",why=\"gpu\"") == Some(1.0), "{}", card.log());
+    let view = site.view(number).await;
+    assert_eq!(view.reliability, 1_000_000_000_000_000_000, "nothing timed out");
+    assert!(card.log().contains("the GPU is lost"), "{}", card.log());
+
+    // It is back, and so is the node.
+    card.behave("answers");
+    say(&place, &whole);
+    site.until("it is back", async || (status().await == 1).then_some(())).await;
+    let id = site.task(&application, spec(), "when it is back", 70_000).await;
+    succeeds(id).await;
+
+    // What others earned with a card like this, and what their nodes are called, who comes next is told.
+    let config = place.join("agent.toml");
+    let muster = site.muster.address().to_string();
+    let asked = ["init", "--rpc", &site.url, "--muster", &muster];
+    let (done, said) = tokio::task::block_in_place(|| ended(agent(&place, &asked)));
+    assert!(done && !said.contains("note   network"), "{said}");
+    let text = fs::read_to_string(config).unwrap();
+    for part in [
+        "chain = 412346\n",
+        &format!("# 1 nodes are called \"{GPU}+"),
+        &format!(
+            "# {MODEL} (transformers): 1 GB to fetch, for 4 GiB and more, earned 0.00000000000014 ether with 2 tasks lately"
+        ),
+        &format!("models = [\"{MODEL}\"]"),
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }

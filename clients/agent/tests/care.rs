@@ -2,13 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use alloy::primitives::{Address, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
-use axum::routing::post;
-use muster_client::{Account, Event, IMuster};
+use axum::extract::Path;
+use axum::routing::{get as get_at, post};
+use muster_client::{digest_of, Account, Event, IMuster};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, inputs_by, journal, Agent, Running, Site};
 
 async fn status(site: &Site, agent: &Agent) -> u8 {
@@ -176,9 +178,12 @@ async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
     agent.configure(&site);
     let _running = agent.start(None);
     until_status(&site, &agent, 1).await;
-    for _ in 1..=2 {
-        let id = site.task(&application, gpt(0), "fails", 70_000).await;
+    // What is committed to is called so as well.
+    for (redundancy, said) in [(1, ["committed to as an error", "revealed as an error"]), (0, ["reported as an error"; 2])] {
+        let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(redundancy) }, "fails", 100_000).await;
         assert_eq!(error_of(&site, id).await, 2);
+        let all = |log: &str| said.iter().all(|said| log.contains(&format!("task {id} {said} in transaction")));
+        site.until("it says what it has sent", async || all(&agent.log()).then_some(())).await;
     }
     site.until("it comes back by itself", async || {
         let events = site.events().await;
@@ -569,6 +574,75 @@ async fn models_are_downloaded_by_the_operators_command_and_reported() {
     assert_eq!(journal(&agent).unwrap().len(), 1);
 }
 
+/// A hub with two models of one file each, as Hugging Face answers for them.
+async fn hub(commit: &'static str) -> SocketAddr {
+    let weights = |name: &str| name.repeat(100_000 / name.len());
+    let list = move |Path((owner, name, asked)): Path<(String, String, String)>| async move {
+        let (sha256, size) = (alloy::hex::encode(digest_of(weights(&name).as_bytes())), weights(&name).len());
+        let file =
+            serde_json::json!({ "rfilename": "model.safetensors", "size": size, "lfs": { "sha256": sha256, "size": size } });
+        assert_eq!((owner.as_str(), asked.as_str()), ("us", commit));
+        serde_json::json!({ "sha": commit, "siblings": [file] }).to_string()
+    };
+    let file = move |Path((_, name, asked)): Path<(String, String, String)>| async move {
+        assert_eq!(asked, commit);
+        weights(&name)
+    };
+    let app = axum::Router::new()
+        .route("/api/models/{owner}/{name}/revision/{commit}", get_at(list))
+        .route("/{owner}/{name}/resolve/{commit}/model.safetensors", get_at(file));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    at
+}
+
+#[tokio::test]
+async fn what_the_chain_asks_for_beforehand_is_fetched_by_its_commit_and_what_made_room_is_reported() {
+    const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+    let mut site = Site::new(&[]).await;
+    let at = hub(COMMIT).await;
+    let mut holder = site.agent("gpu0").await;
+    holder.node_more = "models = [\"us/one\", \"us/two\"]".into();
+    holder.configure(&site);
+    let mut other = site.agent("gpu1").await;
+    let cache = other.home.join("cache");
+    // One of them has room, and not both.
+    other.more = format!(
+        "models = [\"us/one\", \"us/two\"]\n[hub]\ncache = {cache:?}\nmost = 150_000\nurl = \"http://{at}\"\n\
+         [hub.revisions]\n\"us/one\" = \"{COMMIT}\"\n\"us/two\" = \"{COMMIT}\""
+    );
+    other.configure(&site);
+    let _running = [holder.start(None), other.start(None)];
+    until_status(&site, &holder, 1).await;
+    until_status(&site, &other, 1).await;
+    let (number, application) = (site.node_of(other.key).await, site.account(1_000_000).await);
+    let [one, two] = ["us/one", "us/two"].map(muster_client::abi::model_id);
+    for model in [one, two] {
+        let spec = IMuster::TaskSpec { models: vec![model], ..gpt(0) };
+        let id = site.task(&application, spec, "for the holder", 70_000).await;
+        site.event("it is asked", |event| match event {
+            Event::DownloadRequested(e) if (e.node, e.model) == (number, model) => Some(()),
+            _ => None,
+        })
+        .await;
+        site.event("it has it", |event| match event {
+            Event::ModelAdded(e) if (e.node, e.model) == (number, model) => Some(()),
+            _ => None,
+        })
+        .await;
+        succeeds(&site, id).await;
+    }
+    site.event("the first is reported as gone", |event| match event {
+        Event::ModelRemoved(e) if (e.node, e.model) == (number, one) => Some(()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(site.view(number).await.models, [two]);
+    let kept = |name: &str| cache.join(format!("hub/models--us--{name}/snapshots/{COMMIT}/model.safetensors")).exists();
+    assert!(kept("two") && !kept("one"));
+}
+
 #[tokio::test]
 async fn a_download_longer_than_its_task_may_take_is_an_error_in_time() {
     let mut site = Site::new(&[("sdOverhead", 0), ("sdUnit", 1), ("limitMin", 20)]).await;
@@ -651,10 +725,25 @@ async fn the_doctor_says_what_is_wrong() {
     agent.configure(&site);
     let (well, said) = text(&agent);
     assert!(!well && said.contains("WRONG  rpc: this is chain"), "{said}");
+    // What needs no chain is looked at all the same.
+    assert!(said.contains("ok     key:") && said.contains("ok     executor:"), "{said}");
     agent.more.clear();
     agent.configure(&site);
     let path = agent.home.join("agent.toml");
     let good = std::fs::read_to_string(&path).unwrap();
+    // A key that is not there is no wrong password, and behind `| head` nobody reads on.
+    let password = agent.home.join("password");
+    std::fs::write(&password, "a password").unwrap();
+    std::fs::set_permissions(&password, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let kept = format!("keystore = \"/nowhere/gpu0\"\npassword_file = {password:?}");
+    std::fs::write(&path, good.replace("key_env = \"GPU_KEY\"", &kept)).unwrap();
+    let (well, found) = text(&agent);
+    let said = found.lines().find(|line| line.starts_with("WRONG  key:")).unwrap_or_else(|| panic!("{found}"));
+    assert!(!well && said.contains("/nowhere/gpu0: No such file") && !said.contains("password"), "{found}");
+    let mut unread = agent.command(&["doctor"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(unread.stdout.take());
+    let unread = unread.wait_with_output().unwrap();
+    assert!(unread.status.success() && unread.stderr.is_empty(), "{}", String::from_utf8_lossy(&unread.stderr));
     for (what, instead, said) in [
         ("key_env = \"GPU_KEY\"", "key_env = \"NO_KEY\"", "WRONG  key:"),
         ("[\"python3\"", "[\"no-such-program\"", "WRONG  executor:"),
