@@ -1,7 +1,7 @@
-"""Who answers alike? Measures it on this machine, and writes docs/determinism.md: `gpu.sh determinism`, `gpu.sh page`.
+"""Who answers alike? Measures it on this machine, and writes docs/research/determinism.md: `gpu.sh determinism`, `gpu.sh page`.
 
 Texts of 1,000 tokens and images by models with weights of a seed, under one setting after another, each against the executors' own:
-one request at a time, torch's choice of attention, deterministic algorithms. docs/determinism.json keeps digests of what was
+one request at a time, torch's choice of attention, deterministic algorithms. docs/research/determinism.json keeps digests of what was
 answered, by device, number type and setting, so that a run adds the settings that it measures, and runs of several machines meet.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-PAGE, NUMBERS, CARDS = (ROOT / "docs" / name for name in ("determinism.md", "determinism.json", "cards.json"))
+PAGE, NUMBERS, CARDS = (ROOT / "docs/research" / name for name in ("determinism.md", "determinism.json", "cards.json"))
 LENGTHS = (1, 100, 1_000)
 # Of Parameters: docs/parameters.md.
 HAMMING, SLASH = 8, 20
@@ -475,9 +475,9 @@ def page():
     needed = math.ceil(math.log(0.05) / math.log(1 - BEARABLE / SLASH))
     text = f"""# Determinism
 
-[All pages](README.md)
+[All pages](../README.md)
 
-Under [validation](validation.md) answers of texts are compared bit by bit, and a node that answers otherwise than two others is slashed. So nodes of one GPU group must answer alike. This page says what was measured of that. `clients/agent/executors/gpu.sh determinism` measures it on the machine it runs on, adds what it found to [determinism.json](determinism.json), and writes this page.
+Under [validation](../validation.md) answers of texts are compared bit by bit, and a node that answers otherwise than two others is slashed. So nodes of one GPU group must answer alike. This page says what was measured of that. `clients/agent/executors/gpu.sh determinism` measures it on the machine it runs on, adds what it found to [determinism.json](determinism.json), and writes this page.
 
 {"**No card has been measured.**" if not cards else "Cards that were measured: " + "; ".join(cards) + "."} Columns that say "{NOT_RUN}" wait for that command on such a card; the processor's results say nothing about a card's kernels.
 
@@ -492,16 +492,16 @@ How many answers of 1 / 100 / 1,000 tokens (fewer values where a run had fewer t
 {parts("texts", TEXTS, "against one request at a time", share)}
 ### One card against another
 
-{table(["cards", "number type", "equal answers of 1 / 100 / 1,000 tokens"], pairs) if pairs else "H100 against H200, and one driver against another: " + NOT_RUN + ". Run `gpu.sh determinism` on both, with the same `docs/determinism.json`: this table is then made from both parts."}
+{table(["cards", "number type", "equal answers of 1 / 100 / 1,000 tokens"], pairs) if pairs else "H100 against H200, and one driver against another: " + NOT_RUN + ". Run `gpu.sh determinism` on both, with the same `docs/research/determinism.json`: this table is then made from both parts."}
 
 ## Images
 
-A cell first says how many bits of the perceptual hash differ from the executor's own setting: mean, most. Then it counts the images that differ in more than `hammingMost`, {HAMMING}. The images of such a model are close to noise, the hardest case for [the hash](research/images.md).
+A cell first says how many bits of the perceptual hash differ from the executor's own setting: mean, most. Then it counts the images that differ in more than `hammingMost`, {HAMMING}. The images of such a model are close to noise, the hardest case for [the hash](images.md).
 
 {parts("images", IMAGES, "against one image at a time", distance)}
 ## A card at work for Muster
 
-`gpu.sh work` measures it: a chain, a contract, and an agent with seven nodes for texts and seven for images, which share two processes on one card. Each result must equal, byte for byte, the answer of the executor when it is asked directly. It keeps its numbers in `docs/cards.json`. On a processor the agent is told of a card by the tests' substitute of NVIDIA's library, and models are small.
+`gpu.sh work` measures it: a chain, a contract, and an agent with seven nodes for texts and seven for images, which share two processes on one card. Each result must equal, byte for byte, the answer of the executor when it is asked directly. It keeps its numbers in `docs/research/cards.json`. On a processor the agent is told of a card by the tests' substitute of NVIDIA's library, and models are small.
 
 {queues}
 

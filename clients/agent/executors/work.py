@@ -1,6 +1,6 @@
 """A card at work for Muster: `gpu.sh work`. A development node, a contract, and an agent with fourteen nodes on one card: seven share a process that
 writes texts, seven one that draws images. Tasks of both kinds under all four policies, whose results have to be the executor's own; then a queue
-of long texts, whose seconds and tokens are compared with those of the same executor asked directly. It writes docs/cards.json.
+of long texts, whose seconds and tokens are compared with those of the same executor asked directly. It writes docs/research/cards.json.
 
 Without a card the agent is told of one by the tests' substitute of NVIDIA's library (tests/nvml.c), and executors run on the processor; with
 --plain they are `embeddings` and `images`, which need no torch.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-NUMBERS = ROOT / "docs/cards.json"
+NUMBERS = ROOT / "docs/research/cards.json"
 # The key of every nitro development chain, which is public.
 OWNER = "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659"
 POLICIES = ("single", "sampled", "replicated", "rated")

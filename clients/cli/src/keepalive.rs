@@ -1,4 +1,4 @@
-//! When the contract's programs expire, and another year for those that soon will. docs/keepalive.md explains it.
+//! When the contract's programs expire, and another year for those that soon will. docs/deploying.md explains it.
 //!
 //! What has expired already has to be activated again, which script/keepalive does.
 
@@ -125,7 +125,7 @@ impl Keepalive {
         if let Some(file) = &self.metrics {
             metrics.write(file)?;
         }
-        anyhow::ensure!(trouble == 0, "{}\n{trouble} programs need somebody's attention (docs/keepalive.md)", text.join("\n"));
+        anyhow::ensure!(trouble == 0, "{}\n{trouble} programs need somebody's attention (docs/deploying.md)", text.join("\n"));
         Ok(Report { json: json!(rows), text: text.join("\n") })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! There is one way to compile, whatever `script/setup` found: cargo with the standard library built from source
 //! for `wasm32-unknown-unknown`, because that is what makes `panic=immediate-abort` possible, the largest single
-//! saving (docs/build.md has the measurements). The features it needs are unstable, so the compiler is told to
+//! saving (docs/research/build.md has the measurements). The features it needs are unstable, so the compiler is told to
 //! accept them whatever its channel.
 //!
 //! What has been compiled is kept under the hash of all that it was made from, so that nothing is compiled twice, also not

@@ -57,7 +57,7 @@ const COMPUTED: u64 = 60_000;
 const WORDS_AT_FIRST: u64 = 6;
 /// What a call of the owner's computes beside its words of storage.
 const COMPUTED_BY_OWNER: u64 = 3_000;
-/// Gas of a renewal: docs/keepalive.md has what a test measures.
+/// Gas of a renewal: docs/deploying.md has what a test measures.
 const RENEWAL: u64 = 90_000;
 
 /// What a deployment would send and cost.
@@ -308,7 +308,7 @@ impl fmt::Display for Estimate {
         writeln!(
             f,
             "Gas by the node is what it estimates, an activation's what it took in a call that left nothing behind; computed is what the\n\
-             router cannot be asked before it runs. Renewals are gas as docs/keepalive.md has it, and data fees at the price of now; they are\n\
+             router cannot be asked before it runs. Renewals are gas as docs/deploying.md has it, and data fees at the price of now; they are\n\
              possible {} days after an activation, by script/keepalive. Figures are estimates: a node charges what it then takes.",
             self.rules.keepalive / 86_400
         )?;

@@ -29,7 +29,7 @@ enum Command {
         /// Print build/manifest.json instead of the table
         #[arg(long)]
         json: bool,
-        /// Change one setting, as `measure` calls it, to see what calls then cost (docs/build.md); script/deploy builds without
+        /// Change one setting, as `measure` calls it, to see what calls then cost (docs/research/build.md); script/deploy builds without
         #[arg(long, value_name = "CHANGE")]
         with: Option<String>,
     },
@@ -155,7 +155,7 @@ async fn keepalive(root: &Path, options: &keepalive::Options) -> Result<()> {
     shown.add_rows(rows.iter().map(|row| row.cells(now)));
     print(&shown);
     let left = rows.iter().filter(|row| row.needs_attention).count();
-    ensure!(left == 0, "{left} of {} programs need somebody's attention (docs/keepalive.md)", rows.len());
+    ensure!(left == 0, "{left} of {} programs need somebody's attention (docs/deploying.md)", rows.len());
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 //! Compiles the programs with one setting after another changed, so that the choice in [`Settings::default`] rests
-//! on figures: docs/build.md keeps the table.
+//! on figures: docs/research/build.md keeps the table.
 
 use std::path::Path;
 

@@ -20,7 +20,7 @@ const DAY: u64 = 86_400;
 const HOUR: u64 = 3_600;
 
 /// The page that says what keeping alive costs, and where in it.
-const PAGE: &str = "docs/keepalive.md";
+const PAGE: &str = "docs/deploying.md";
 const MARKS: [&str; 2] = ["<!-- costs: written by the test upkeep -->\n", "<!-- /costs -->\n"];
 
 fn programs(w: &World) -> BTreeMap<primitives::Address, String> {

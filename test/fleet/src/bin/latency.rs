@@ -43,7 +43,7 @@ struct Options {
     /// Lines for the head of the agents' configuration
     #[arg(long, default_value = "")]
     lines: String,
-    /// Write the tables into docs/latency.md
+    /// Write the tables into docs/research/latency.md
     #[arg(long)]
     write: bool,
 }
@@ -78,13 +78,13 @@ async fn run(o: Options) -> Result<()> {
         println!("{text}");
     }
     if o.write && !text.is_empty() {
-        write("docs/latency.md", "<!-- script/bench latency --write -->\n", &text)?;
+        write("docs/research/latency.md", "<!-- script/bench latency --write -->\n", &text)?;
     }
     if o.draws > 0 {
         let text = draws(&o).await?;
         println!("{text}");
         if o.write {
-            write("docs/latency.md", "<!-- script/bench latency --draws 20 --write -->\n", &text)?;
+            write("docs/research/latency.md", "<!-- script/bench latency --draws 20 --write -->\n", &text)?;
         }
     }
     Ok(())
