@@ -15,22 +15,16 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
   touch node_modules/.package-lock.json
 fi
-# Unpacked, not installed: that would start it.
-if ! command -v caddy >/dev/null; then
-  caddy=$(mktemp -d)
-  if (cd "$caddy" && apt-get download -qq caddy && dpkg -x caddy_*.deb .) >/dev/null 2>&1; then
-    PATH=$PATH:$caddy/usr/bin
-  else
-    echo "release: Caddy cannot be had by apt: nobody reads the explorer's Caddyfile"
-  fi
-fi
+source "$root/clients/explorer/indexer/test/caddy.sh"
+caddy=$(mktemp -d)
+caddy_find "$caddy" || echo "release: Caddy cannot be had by apt: nobody reads the explorer's Caddyfile"
 cd "$root"
 BUILT=$(realpath "${BUILT:-${CARGO_TARGET_DIR:-target}/debug}")
 export BUILT
 for program in muster muster-agent muster-dev muster-devnode; do
   [ -x "$BUILT/$program" ] || { echo "release: $BUILT/$program is not built: script/test, or cargo build -p muster-network -p muster-agent -p muster-cli -p muster-devnode" >&2; exit 1; }
 done
-trap 'rm -rf "${caddy:-}" "${work:-}"' EXIT
+trap 'rm -rf "$caddy" "${work:-}"' EXIT
 if [ -z "${MUSTER_CLIENT:-}" ]; then
   work=$(mktemp -d)
   MUSTER_DEVNODE=$BUILT/muster-devnode MUSTER_CLI=$BUILT/muster-dev clients/ts/pack.sh "$work" >&2

@@ -29,6 +29,7 @@ for name in MUSTER_DEVNODE MUSTER_CLI; do
   [ -x "${!name}" ] || { echo "indexer: ${name} is not built: cargo build -p muster-devnode -p muster-cli" >&2; exit 1; }
 done
 source test/postgres.sh
+source test/caddy.sh
 work=$(mktemp -d)
 chmod 711 "$work"
 trap 'postgres_stop; rm -rf "$work"' EXIT
@@ -37,6 +38,7 @@ if [ -z "$with_postgres" ]; then
 elif [ -z "${DATABASE_URL:-}" ]; then
   postgres_start "$work/postgres" || { echo "indexer: PostgreSQL cannot be had here; --pglite leaves out what needs it" >&2; exit 1; }
 fi
+caddy_find "$work/caddy" || echo "indexer: Caddy cannot be had by apt: nobody asks through the proxy" >&2
 export DATABASE_URL TASKS=$tasks
 node_modules/.bin/ponder codegen >/dev/null
 [ -n "$only_ages" ] || { node_modules/.bin/tsc --noEmit && node --import tsx --test --test-reporter spec test/*.test.ts; }

@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import type { Address } from "viem";
 import { Indexer, sleep } from "./indexer";
 
@@ -24,7 +25,7 @@ process.on("exit", () => {
   for (const child of children) child.kill("SIGKILL");
 });
 
-function start(command: string, args: string[], env: Record<string, string>, log: string): ChildProcess {
+export function start(command: string, args: string[], env: Record<string, string>, log: string): ChildProcess {
   const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   children.add(child);
   child.on("exit", () => children.delete(child));
@@ -36,7 +37,7 @@ function start(command: string, args: string[], env: Record<string, string>, log
 
 const ended = (child: ChildProcess) => new Promise<number | null>((resolve) => child.on("exit", (code) => resolve(code)));
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;
@@ -179,14 +180,16 @@ export class Running extends Indexer {
   }
 
   /** Only answers, from what is in the schema: `ponder serve`. Nobody is asked for the chain: the port refuses. It serves a page of two files, so that the explorer's need not be built. */
-  static async serve(schema: string, database: string): Promise<Running> {
-    const port = await freePort();
+  static async serve(schema: string, database: string, settings: Record<string, string> = {}, port?: number): Promise<Running> {
+    port ??= await freePort();
     const log = `${schema}-${port}.log`;
     const page = join(directory, "page");
     await mkdir(join(page, "assets"), { recursive: true });
     await writeFile(join(page, "index.html"), '<!doctype html><title>A page</title><script type="module" src="./assets/page.js"></script>');
-    await writeFile(join(page, "assets/page.js"), "// Nothing.\n".repeat(1_000));
-    const env = { PAGE: relative(root, page), RPC_URL: "http://127.0.0.1:9", MUSTER: `0x${"ff".repeat(20)}`, CHAIN_ID: "412346", START_BLOCK: "1", PONDER_TELEMETRY_DISABLED: "1", DATABASE_URL: database, NODE_ENV: "production" };
+    const script = "// Nothing.\n".repeat(1_000);
+    await writeFile(join(page, "assets/page.js"), script);
+    await writeFile(join(page, "assets/page.js.gz"), gzipSync(script));
+    const env = { PAGE: relative(root, page), RPC_URL: "http://127.0.0.1:9", MUSTER: `0x${"ff".repeat(20)}`, CHAIN_ID: "412346", START_BLOCK: "1", PONDER_TELEMETRY_DISABLED: "1", DATABASE_URL: database, NODE_ENV: "production", ...settings };
     const running = new Running(`http://127.0.0.1:${port}`, start("node_modules/.bin/ponder", ["serve", "--schema", schema, "--port", String(port), "--hostname", "127.0.0.1"], env, log), log);
     while (!(await fetch(new URL("/health", running.url)).catch(() => undefined))?.ok) {
       if (running.child.exitCode !== null) await running.reach(Number.MAX_SAFE_INTEGER);

@@ -65,6 +65,18 @@ function listen(url, onMessage, onError) {
   };
 }
 
+/** Writes an event into the database as the indexer would, in a transaction that is left to be committed; gives its number and its block. */
+export async function begin(client, schema, node) {
+  const at = Math.floor(Date.now() / 1_000);
+  await client.query("begin");
+  const { rows } = await client.query(`update ${schema}.network set events = events + 1, block = block + 1, at = ${at} returning events, block`);
+  const [{ events, block }] = rows;
+  const padded = `${String(at).padStart(10, "0")}${"0".repeat(10)}412346${String(block).padStart(16, "0")}${"9".repeat(16)}5${"9".repeat(16)}`;
+  await client.query(`update ${schema}._ponder_checkpoint set latest_checkpoint = $1`, [padded]);
+  await client.query(`update ${schema}.node set earned = earned + 1 where number = $1`, [node]);
+  return { events, block };
+}
+
 /** Milliseconds for which the last event is waited for. */
 const LAST = 30_000;
 /** Of so many viewers one opens the empty page too, by as many requests, one after the other where a viewer does so. */
@@ -196,13 +208,7 @@ export async function look(origins, database, schema, number, seconds) {
   const until = performance.now() + seconds * 1_000;
   let happened = 0;
   while (performance.now() < until) {
-    const at = Math.floor(Date.now() / 1_000);
-    await client.query("begin");
-    const { rows } = await client.query(`update ${schema}.network set events = events + 1, block = block + 1, at = ${at} returning events, block`);
-    const [{ events, block }] = rows;
-    const padded = `${String(at).padStart(10, "0")}${"0".repeat(10)}412346${String(block).padStart(16, "0")}${"9".repeat(16)}5${"9".repeat(16)}`;
-    await client.query(`update ${schema}._ponder_checkpoint set latest_checkpoint = $1`, [padded]);
-    await client.query(`update ${schema}.node set earned = earned + 1 where number = ${1 + (happened % 100)}`);
+    const { events, block } = await begin(client, schema, 1 + (happened % 100));
     blockOf.set(Number(events), Number(block));
     written.set(Number(events), performance.now());
     await client.query("commit");

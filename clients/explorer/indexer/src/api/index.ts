@@ -8,6 +8,7 @@ import { client, graphql } from "ponder";
 import { address, chainId, startBlock } from "../settings";
 import { cached } from "./cache";
 import { feed } from "./feed";
+import { limited } from "./limit";
 import { live } from "./live";
 import { questionAt } from "./questions";
 import { BadQuestion } from "./refusal";
@@ -20,6 +21,7 @@ const page = process.env.PAGE || "../page/dist";
 
 const app = new Hono();
 
+app.use("*", limited);
 app.use("/graphql", graphql({ db, schema }));
 app.use("/sql/*", bounded, client({ db, schema }));
 const ask = async (query: string): Promise<string> => {

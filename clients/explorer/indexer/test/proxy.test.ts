@@ -1,0 +1,229 @@
+/**
+ * The proxy before the servers: Caddy with deploy/Caddyfile as it is, before two `ponder serve` on PostgreSQL. TLS is left out: the site's name is one of this machine's
+ * addresses, by HTTP. CADDY names another Caddy than the one on PATH.
+ */
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import http from "node:http";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { gunzipSync } from "node:zlib";
+import pg from "pg";
+import { sleep } from "./indexer";
+import { Running, directory, freePort, start } from "./machine";
+import { begin } from "./viewers.mjs";
+
+const database = process.env.DATABASE_URL || "";
+const caddy = process.env.CADDY || "caddy";
+const skip = database ? spawnSync(caddy, ["version"]).status !== 0 && "there is no Caddy" : "there is no PostgreSQL";
+const SCHEMA = "proxied";
+/** Requests of one address in a minute, at each server. */
+const LIMIT = 40;
+/** Requests are read for at most so long by Caddyfile, in milliseconds; a stream goes on. */
+const READ = 10_000;
+const settings = { CLIENT_REQUESTS_PER_MINUTE: String(LIMIT) };
+
+const servers: Running[] = [];
+let proxy: ReturnType<typeof start>;
+let origin: string;
+let client: pg.Client;
+
+/** The committed file as Caddy reads it, without the address for its administration, which another Caddy may have. */
+async function startCaddy(...dials: string[]) {
+  origin = `http://127.0.0.1:${await freePort()}`;
+  const env = { SITE: origin, SERVERS: dials.join(" "), HOME: directory };
+  const adapted = execFileSync(caddy, ["adapt", "--adapter", "caddyfile", "--config", "../deploy/Caddyfile"], { encoding: "utf8", env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "ignore"] });
+  const file = join(directory, "caddy.json");
+  await writeFile(file, JSON.stringify({ ...(JSON.parse(adapted) as object), admin: { disabled: true } }));
+  proxy = start(caddy, ["run", "--config", file], env, "caddy.log");
+  for (const until = Date.now() + 60_000; !(await fetch(origin).catch(() => undefined)); await sleep(50)) assert.ok(Date.now() < until && proxy.exitCode === null, "Caddy does not answer");
+}
+
+interface Answer {
+  status: number;
+  headers: http.IncomingHttpHeaders;
+  body: Buffer;
+}
+interface Asking {
+  /** Of this machine, from which it is asked: all of 127.0.0.0/8 are. */
+  from?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  at?: string;
+}
+/** Asks, with compression, by a connection of its own. */
+const ask = (path: string, { from = "127.0.0.1", headers = {}, body, at = origin }: Asking = {}): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const request = http.request(new URL(path, at), { agent: false, localAddress: from, method: body === undefined ? "GET" : "POST", headers: { "accept-encoding": "gzip", ...headers } }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) }));
+      response.on("error", reject);
+    });
+    request.on("error", reject).end(body);
+  });
+
+/** Listens through the proxy as a page does, again and again where the connection is lost, until it is closed. */
+class Viewer {
+  /** The newest event that it heard of, and how often it was connected. */
+  events = 0;
+  connected = 0;
+  headers: http.IncomingHttpHeaders = {};
+  #request: http.ClientRequest | undefined;
+  #isClosed = false;
+
+  constructor(readonly from: string) {
+    this.#connect();
+  }
+
+  #connect() {
+    const again = () => void (this.#isClosed || setTimeout(() => this.#isClosed || this.#connect(), 100));
+    this.#request = http.get(new URL("/api/live?ask=network", origin), { agent: false, localAddress: this.from, headers: { "accept-encoding": "gzip" } }, (response) => {
+      if (response.statusCode === 200) this.connected++;
+      this.headers = response.headers;
+      let held = "";
+      response.setEncoding("utf8").on("data", (text: string) => {
+        held += text;
+        for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
+          const found = /^data: (\{.*)/s.exec(held.slice(0, end));
+          held = held.slice(end + 2);
+          if (found) this.events = Number((JSON.parse(found[1]!) as { network: { events: string } }).network.events);
+        }
+      });
+      response.on("error", () => undefined).on("close", again);
+    });
+    this.#request.on("error", () => this.#request!.res || again());
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.#request?.destroy();
+  }
+}
+
+/** Something happens; its number. */
+async function happen(): Promise<number> {
+  const { events } = (await begin(client, SCHEMA, 1)) as { events: string };
+  await client.query("commit");
+  return Number(events);
+}
+async function until(what: string, is: () => boolean) {
+  for (const end = Date.now() + 60_000; !is(); await sleep(20)) assert.ok(Date.now() < end, what);
+}
+
+let early: Viewer;
+let opened: number;
+before(async () => {
+  if (skip) return;
+  execFileSync(process.execPath, ["--import", "tsx", "test/generate.ts", "--schema", SCHEMA, "--nodes", "100", "--tasks", "1000"], { stdio: ["ignore", "ignore", "inherit"] });
+  client = new pg.Client({ connectionString: database });
+  await client.connect();
+  servers.push(...(await Promise.all([1, 2].map(() => Running.serve(SCHEMA, database, settings)))));
+  await startCaddy(...servers.map(({ url }) => new URL(url).host));
+  [early, opened] = [new Viewer("127.0.1.1"), Date.now()];
+});
+after(async () => {
+  early?.close();
+  proxy?.kill("SIGKILL");
+  for (const server of servers) await server.kill();
+  await client?.end();
+});
+
+test("the proxy leaves what servers compressed, named and let be kept as it is, and compresses the rest", { skip }, async () => {
+  const page = await ask("/");
+  assert.deepEqual([page.status, page.headers["cache-control"]], [200, "no-cache"]);
+  assert.equal((await ask("/", { headers: { "if-none-match": page.headers.etag! } })).status, 304);
+  assert.deepEqual([page.headers["strict-transport-security"], page.headers["x-content-type-options"], page.headers.server], ["max-age=31536000", "nosniff", undefined]);
+
+  const script = await ask("/assets/page.js");
+  assert.deepEqual([script.headers["content-encoding"], script.headers["cache-control"]], ["gzip", "public, max-age=31536000, immutable"]);
+  assert.ok(gunzipSync(script.body).includes("// Nothing."));
+
+  // A small answer, which servers do not compress, and a large one.
+  for (const path of ["/api/list/nodes?limit=2", "/api/list/tasks?limit=50"]) {
+    const [through, direct] = [await ask(path), await ask(path, { at: servers[0]!.url })];
+    for (const name of ["etag", "cache-control", "content-encoding", "vary"]) assert.equal(through.headers[name], direct.headers[name], `${path}: ${name}`);
+    assert.deepEqual(through.body, direct.body, path);
+    const again = await ask(path, { headers: { "if-none-match": through.headers.etag! } });
+    assert.deepEqual([again.status, again.body.length, again.headers.etag], [304, 0, through.headers.etag], path);
+  }
+
+  const query = JSON.stringify({ query: "{ nodes(limit: 50) { items { number operator stake } } }" });
+  const sql = `/sql/db?sql=${encodeURIComponent(JSON.stringify({ json: { sql: "select * from node limit 50", params: [] } }))}`;
+  for (const answer of [await ask("/graphql", { body: query, headers: { "content-type": "application/json" } }), await ask(sql)]) {
+    assert.deepEqual([answer.status, answer.headers["content-encoding"]], [200, "gzip"]);
+    assert.match(gunzipSync(answer.body).toString(), /operator/);
+  }
+  assert.equal((await ask("/metrics")).status, 404);
+  // Too large a question: older versions of Caddy answer 502.
+  assert.match(String((await ask("/graphql", { body: " ".repeat(70_000), headers: { "content-type": "application/json" } })).status), /^(413|502)$/);
+});
+
+test("an address that asks too often is refused, whatever it says of itself, and no other is", { skip }, async () => {
+  const [greedy, modest] = ["127.0.2.1", "127.0.2.2"];
+  const asked = async (path: string, times: number) => {
+    const answers: Answer[] = [];
+    for (let i = 0; i < times; i++) answers.push(await ask(path, { from: greedy, headers: { "x-forwarded-for": `10.0.0.${i}` } }));
+    return answers;
+  };
+  for (const [path, limit] of [["/feeds/nodes/1.rss", LIMIT / 10], ["/api/list/nodes?limit=1", LIMIT]] as const) {
+    // Either server counts for itself, and what the first kind of question came to counts for both kinds.
+    const answers = await asked(path, 2 * limit + 1);
+    assert.ok(answers.slice(0, limit - LIMIT / 4).every(({ status }) => status === 200), path);
+    const { status, headers } = answers.at(-1)!;
+    assert.equal(status, 429, path);
+    assert.ok(Number(headers["retry-after"]) > 0 && Number(headers["retry-after"]) <= 60);
+    assert.equal((await ask(path, { from: modest })).status, 200, path);
+  }
+});
+
+test("events come through one by one, not compressed and not kept back; and a server that dies takes nobody with it", { skip }, async () => {
+  const viewers = Array.from({ length: 12 }, (_, i) => new Viewer(`127.0.3.${i + 1}`));
+  const all = async (event: number) => until(`event ${event} is not seen by ${viewers.filter(({ events }) => events < event).length} of ${viewers.length}`, () => viewers.every(({ events }) => events >= event));
+  const restart = async (i: number) => {
+    const { url } = servers[i]!;
+    servers[i] = await Running.serve(SCHEMA, database, settings, Number(new URL(url).port));
+  };
+  try {
+    // Nothing comes after it that would push it through.
+    await all(await happen());
+    for (const { headers } of viewers) assert.deepEqual([headers["content-type"], headers["content-encoding"]], ["text/event-stream", undefined]);
+
+    // One after the other, so that all that is heard at the end comes from the one that had come back.
+    for (const dies of [0, 1]) {
+      const [statuses, connected] = [new Map<string, number>(), viewers.map((viewer) => viewer.connected)];
+      let isOver = false;
+      const asking = (async () => {
+        for (let i = 0; !isOver; i = (i + 1) % 200) {
+          const status = await ask("/api/network", { from: `127.0.4.${i + 1}` }).then((answer) => String(answer.status), (error: Error) => error.message);
+          statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        }
+      })();
+      await servers[dies]!.kill();
+      await all(await happen());
+      isOver = true;
+      await asking;
+      assert.deepEqual([...statuses.keys()], ["200"]);
+      assert.ok(viewers.some((viewer, i) => viewer.connected > connected[i]!), "nobody had listened to the one that died");
+      if (dies === 1) continue;
+      await restart(dies);
+      // Its health is looked at every two seconds; those who come anew are divided among both.
+      await sleep(3_000);
+      const late = Array.from({ length: 4 }, (_, i) => new Viewer(`127.0.5.${i + 1}`));
+      viewers.push(...late);
+      await all(await happen());
+    }
+  } finally {
+    for (const viewer of viewers) viewer.close();
+  }
+});
+
+test("a stream outlives the time in which requests are to be read", { skip }, async () => {
+  await sleep(Math.max(0, opened + READ + 2_000 - Date.now()));
+  const lost = early.connected - 1;
+  const event = await happen();
+  await until("it is not heard of", () => early.events >= event);
+  // It may have listened to the servers that died.
+  assert.ok(early.connected - 1 === lost && lost <= 2, `it was connected ${early.connected} times`);
+});
