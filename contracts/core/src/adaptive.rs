@@ -1,4 +1,4 @@
-//! Choosing the target likelihood of correctness by what it brings (the paper of [`crate::reputation`], section 4.4).
+//! Choosing the target likelihood of correctness by its gain (the paper of [`crate::reputation`], section 4.4).
 //!
 //! The paper gives the gain, the thresholds and the intuition; its algorithm stands in an appendix that is not part of
 //! the text. [`HillClimber`] is our reconstruction, described there step by step.
@@ -7,7 +7,7 @@ use crate::record::TargetSearch;
 use crate::reputation::{Formed, Likelihood, Rule};
 use crate::wad::{mul_div, WAD};
 
-/// What a number of rounds brought.
+/// The results of a number of rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Groups that reached a majority: the throughput.
@@ -50,7 +50,7 @@ pub enum Search {
     Doubling,
 }
 
-/// What gain a period's gain is held against during the climb.
+/// The gain with which a period's gain is compared during the climb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reference {
     /// The best target's, as it was measured: luck included.
@@ -86,7 +86,7 @@ pub struct Settings {
     pub initial: u64,
     /// How the target climbs.
     pub search: Search,
-    /// What a period is compared with.
+    /// The gain with which a period is compared.
     pub reference: Reference,
     /// Whether the period that measures the initial target is one without a rise.
     pub first_is_stationary: bool,

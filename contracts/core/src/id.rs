@@ -1,4 +1,4 @@
-//! What numbers stand for: each of these is a number of its own type, so that none is taken for another.
+//! Ids: each kind of number has its own type, so that none is taken for another.
 //!
 //! All are fields of packed records, as wide as the record makes them.
 
@@ -84,7 +84,7 @@ impl GpuGroup {
     }
 }
 
-/// What kind of work is queued: grades have queues of their own (the earlier dispatch documents, "Task Grading").
+/// The kind of queued work: grades have queues of their own (the earlier dispatch documents, "Task Grading").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum Grade {
@@ -93,14 +93,14 @@ pub enum Grade {
     Single = 0,
     /// Tasks for three nodes of any kind.
     Mixed = 1,
-    /// Tasks for three nodes of one GPU group, whose answers have to be equal bit by bit.
+    /// Tasks for three nodes of one GPU group, whose answers must be equal bit by bit.
     Alike = 2,
     /// Tasks for several nodes that are chosen by their ratings.
     Rated = 3,
 }
 
 id! {
-    /// A queue: what its tasks require, and their [`Grade`].
+    /// A queue: the GPU group that its tasks require, and their [`Grade`].
     ///
     /// ```text
     /// | gpu | grade | vram |
@@ -118,7 +118,7 @@ impl QueueId {
         QueueId(group.0 | (grade as u32) << QueueId::VRAM_BITS)
     }
 
-    /// What its tasks require.
+    /// The GPU group that its tasks require.
     #[inline(always)]
     pub const fn group(self) -> GpuGroup {
         GpuGroup(self.0 & !(15 << QueueId::VRAM_BITS))

@@ -16,7 +16,7 @@ pub const fn majority(size: usize) -> usize {
     size / 2 + 1
 }
 
-/// What a worker has done so far: the responses held correct, among all it was asked for.
+/// A worker's record so far: its responses held correct, among all that it was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     correct: u32,
@@ -232,7 +232,7 @@ fn value_of<T, L: Likelihood<T>>(ratings: &[u64], member: impl Fn(&u64) -> T) ->
     Some(group.value())
 }
 
-/// What [`tight_fit`] does where no group meets the target.
+/// The fallback of [`tight_fit`] where no group meets the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fallback {
     /// Rmax members, or all if fewer are left: the largest group that comes closest to the target.
@@ -241,7 +241,7 @@ pub enum Fallback {
     Closest,
 }
 
-/// What a group must satisfy: Rmin, Rmax and the target likelihood of correctness.
+/// The rule for a group: Rmin, Rmax and the target likelihood of correctness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     min: usize,

@@ -1,4 +1,4 @@
-//! The outcome of a validation group: its members run one task, and their answers judge each other. And what is paid for it.
+//! The outcome of a validation group, whose members run one task and whose answers judge each other, and its pay.
 
 use crate::qos::RANK_SCORES;
 use crate::record::MEMBERS;
@@ -10,7 +10,7 @@ pub enum Member<A> {
     None,
     /// It committed to an answer and revealed it.
     Answered {
-        /// What it answered.
+        /// Its answer.
         answer: A,
         /// Seconds from its start to its commitment.
         elapsed: u32,
@@ -25,7 +25,7 @@ pub enum Member<A> {
     TimedOut,
 }
 
-/// What a member's part comes to.
+/// The verdict on a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Verdict {
@@ -45,7 +45,7 @@ pub enum Verdict {
     Open = 6,
 }
 
-/// What a group comes to.
+/// The outcome of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Two or more answered the same; the fastest of them is this member.
@@ -61,11 +61,11 @@ pub enum Outcome {
 /// The judgement of a group, in the order of its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// What the group comes to.
+    /// The group's outcome.
     pub outcome: Outcome,
-    /// What each member's part comes to.
+    /// Each member's verdict.
     pub verdicts: [Verdict; MEMBERS],
-    /// What goes into each member's score pool; `None` is not recorded.
+    /// The score that enters each member's pool; `None` is not recorded.
     pub scores: [Option<u8>; MEMBERS],
 }
 
@@ -133,14 +133,14 @@ pub fn has_images(a: &Images, images: u8) -> bool {
     a.iter().enumerate().all(|(i, &hash)| (hash != 0) == (i < images as usize))
 }
 
-/// What a node is paid for a task of this fee that is sampled with probability `sample_bps` / 10000: fee / (1 + 2 r), rounded
+/// A node's pay, in wei, for a task of this fee that is sampled with probability `sample_bps` / 10000: fee / (1 + 2 r), rounded
 /// down. What is left of the fee lets a validation pay three such payments: in expectation r (3 / (1 + 2 r) - 1) fees are
 /// spent on it, and (1 - r) (1 - 1 / (1 + 2 r)) are left, which is the same. Fees are below 2^100.
 pub fn payment(fee: u128, sample_bps: u16) -> u128 {
     fee * 10_000 / (10_000 + 2 * sample_bps as u128)
 }
 
-/// What the right members of a group share: a part of the fee, and what the reserve is asked to add. The rest of the fee goes to the
+/// The pot that the right members share: a part of the fee, and the sum that the reserve is asked to add. The rest of the fee goes to the
 /// reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pot {

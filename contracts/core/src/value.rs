@@ -2,7 +2,7 @@
 
 use crate::id::TaskId;
 
-/// What a task is, which decides how its time is estimated.
+/// The kind of a task, which decides how its time is estimated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Units are images; overhead plus a time per image.

@@ -67,7 +67,7 @@ pub fn largest_boost(total: u32, local: bool) -> u64 {
     }
 }
 
-/// What every node's `harmonic(S, QoS)` stays below, divided by 2^(its class - `lowest`).
+/// An upper bound of every node's `harmonic(S, QoS)` / 2^(its class - `lowest`).
 ///
 /// QoS is at most `best` (a wad), so harmonic <= S best / (best + S), which grows with S; S is at most
 /// min(1, sqrt(base 4^c / largest)) in class c. Divided by 2^c that is greatest in the lowest class.

@@ -188,7 +188,7 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
 
 /// A record that is exactly one storage word.
 pub trait Packed: Sized {
-    /// What it is made of.
+    /// Its fields.
     const FIELDS: Fields;
     /// Reads the record out of its word.
     fn unpack(w: Word) -> Self;

@@ -2,38 +2,38 @@ use crate::id::NodeId;
 use crate::word::Word;
 
 packed! {
-    /// An account: what Muster owes it, and its node.
+    /// An account: Muster's debt to it, and its node.
     ///
     /// ```text
     /// | works | kicked | node | release | unbonding | credit |
     ///     8       8       24       40         48       128
     /// ```
     pub struct Account {
-        /// Can be withdrawn now, in wei.
+        /// Credit that `withdraw` pays out now, in wei.
         credit: u128 = "uint128" 128,
         /// Returned stake waiting for `release`, in stake units.
         unbonding: u64 = "uint48" 48,
-        /// When `unbonding` can be withdrawn.
+        /// When `unbonding` can be withdrawn, in seconds since 1970.
         release: u64 = "uint40" 40,
         /// Number of the node that the account joined, or works for; 0 for none.
         node: NodeId = "uint24" 24,
         /// Whether the account's node was kicked out; it can never join again.
         kicked: bool = "bool" 8,
-        /// Whether it works for the node, whose operator is another account.
+        /// Whether it only works for the node: another account is the operator.
         works: bool = "bool" 8,
     }
 }
 
 // The two things that nearly every call wants of an account, without reading the rest of it.
 impl Account {
-    /// In an account's word: its node, and whether it only works for it.
+    /// From an account's word: its node, and whether the account only works for it.
     #[inline]
     pub fn node_in(word: Word) -> (NodeId, bool) {
         let high = word.0[3];
         (NodeId((high >> 24) as u32 & 0xff_ffff), high >> 56 != 0)
     }
 
-    /// An account's word with so much more credit, in wei: the sum must stay below 2^128.
+    /// An account's word with `wei` more credit. The sum must stay below 2^128.
     #[inline]
     pub fn credited(word: Word, wei: u128) -> Word {
         let Word([low, high, rest @ ..]) = word;

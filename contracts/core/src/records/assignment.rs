@@ -1,22 +1,22 @@
 use crate::id::{QueueId, TaskId};
 
 packed! {
-    /// The assignment that a node has been singled out for.
+    /// The work that a node is called, waiting or reserved for.
     ///
     /// ```text
     /// |  -  | vain | task | until | queue | group |
     ///   88     32     40     32      32      32
     /// ```
     pub struct Assignment {
-        /// The place of the validation group in which it begins when its task ends, if it was called while it was busy.
+        /// Place of the validation group that called the node while it was busy. The node begins there when its task ends.
         group: u32 = "uint32" 32,
-        /// While it waits for others: the queue whose first task it waits with.
+        /// While the node waits for others: the queue whose first task it waits for.
         queue: QueueId = "uint32" 32,
-        /// Until when.
+        /// When that wait ends, in seconds since 1970.
         until: u32 = "uint32" 32,
-        /// While it is reserved: the Pending task that it is reserved for.
+        /// While the node is reserved: the Pending task that it is reserved for.
         task: TaskId = "uint40" 40,
-        /// When it was last let go by a draw that it was reserved for, since its last group; 0 if it was not.
+        /// When a draw last reserved the node and did not choose it, since its last group; 0 if none did.
         vain: u32 = "uint32" 32,
     }
 }

@@ -1,5 +1,5 @@
 packed! {
-    /// Idle (or active) nodes of a GPU group by stake class. Also: GPU groups with active nodes, by those nodes' stake class.
+    /// Idle (or active) nodes of a GPU group by stake class. The same layout counts the GPU groups with active nodes of each class.
     ///
     /// ```text
     /// | used | c9 | c8 | c7 | c6 | c5 | c4 | c3 | c2 | c1 | c0 |

@@ -1,5 +1,5 @@
 packed! {
-    /// A node's commitment to its answer of a task that may be sampled for validation.
+    /// A node's commitment to its answer, for a task that may be sampled for validation.
     ///
     /// ```text
     /// | block | elapsed | hash_high | hash_low |
@@ -8,9 +8,9 @@ packed! {
     pub struct Commitment {
         /// The commitment's bytes 8 to 23, as a number.
         hash_low: u128 = "uint128" 128,
-        /// Its first eight bytes.
+        /// The commitment's bytes 0 to 7, as a number.
         hash_high: u64 = "uint64" 64,
-        /// Seconds from the task's start to it.
+        /// Seconds from the task's start to the commitment.
         elapsed: u32 = "uint24" 24,
         /// The L2 block whose hash decides whether the task is sampled.
         block: u64 = "uint40" 40,
@@ -18,14 +18,14 @@ packed! {
 }
 
 impl Commitment {
-    /// A commitment's first 24 bytes, which are all that is kept of it: two openings of one are 2^96 hashes away.
+    /// Keeps a commitment's first 24 bytes. Finding two openings of them takes some 2^96 hashes.
     pub fn of(hash: [u8; 32], elapsed: u32, block: u64) -> Commitment {
         let [high, mid, low, _] = hash.as_chunks::<8>().0 else { return Commitment::default() };
         let number = |bytes: &[u8; 8]| u64::from_be_bytes(*bytes);
         Commitment { hash_high: number(high), hash_low: (number(mid) as u128) << 64 | number(low) as u128, elapsed, block }
     }
 
-    /// The commitment's first 24 bytes, and zeros.
+    /// The 24 kept bytes, followed by zeros.
     pub fn hash(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&self.hash_high.to_be_bytes());
@@ -33,7 +33,7 @@ impl Commitment {
         bytes
     }
 
-    /// Whether it is a commitment to what has this hash.
+    /// Whether `hash` begins with the 24 kept bytes.
     pub fn opens(&self, hash: [u8; 32]) -> bool {
         *self == Commitment::of(hash, self.elapsed, self.block)
     }

@@ -10,9 +10,9 @@ packed! {
     pub struct Escrow {
         /// The application.
         creator: Address = "address" 160,
-        /// The escrowed fee, in wei: what is left of it once a start fee was spent.
+        /// The escrowed fee, in wei, less any start fee that was spent.
         fee: u128 = "uint88" 88,
-        /// Parameter `slashTimes` at its creation; 0 for a task that slashes nobody.
+        /// Parameter `slashTimes` at the task's creation, in fees; 0 for a task that slashes nobody.
         slash_times: u8 = "uint8" 8,
     }
 }

@@ -1,5 +1,5 @@
 packed! {
-    /// Parameters that only rare calls need; `muster_protocol::parameters` says what each is, and in what unit.
+    /// Parameters that only rare calls need; `muster_protocol::parameters` explains each, with its unit.
     ///
     /// ```text
     /// | - | least_stake_ever | hold_time | slash_images | hamming_most | score_pool | open_most | sample_delay | slash_times |
@@ -36,7 +36,7 @@ packed! {
         slash_images: u8 = "uint8" 8,
         /// Parameter `holdTime`.
         hold_time: u8 = "uint8" 8,
-        /// The lowest that parameter `minStake` ever was, in stake units: no more than at initialisation. No parameter.
+        /// Not a parameter: the lowest value that `minStake` ever had, in stake units, and at most its value at initialisation.
         least_stake_ever: u32 = "uint32" 32,
     }
 }

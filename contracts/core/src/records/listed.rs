@@ -1,8 +1,8 @@
 use crate::id::{ModelId, NodeId};
 
 packed! {
-    /// Eight nodes of a list, and which of them are known to hold a model: one that was looked for among them before, or that a node
-    /// held for the task that it has ended. Only idle nodes are known to; a node that says that it has removed a model is not known any more.
+    /// Eight nodes of a list, and which of them are known to hold one model. That model was looked for among them before, or was used by
+    /// a node's last task. Only idle nodes are marked; a node that reports the model removed loses its mark.
     ///
     /// ```text
     /// | -  | held | model | n7 | n6 | n5 | n4 | n3 | n2 | n1 | n0 |
@@ -25,7 +25,7 @@ packed! {
         n6: NodeId = "uint24" 24,
         /// The eighth.
         n7: NodeId = "uint24" 24,
-        /// The model; 0 if none was looked for.
+        /// The model; 0 if there is none yet.
         model: ModelId = "uint40" 40,
         /// Bit i: node i is known to hold it.
         held: u8 = "uint8" 8,

@@ -1,6 +1,6 @@
 use crate::id::NodeId;
 
-/// Members of a validation group, and of each word of a larger group.
+/// Members of a validation group of three, and of each word of a larger group.
 pub const MEMBERS: usize = 3;
 /// Most members of a group that is chosen by ratings.
 pub const MEMBERS_MOST: usize = 9;
@@ -13,13 +13,13 @@ packed! {
     ///     16     24   24   24   32   32   32   24   24   24
     /// ```
     pub struct Members {
-        /// First member; in the first place of a sampled task's group the node that ran it.
+        /// First member; in a sampled task's group the node that ran the task.
         n0: NodeId = "uint24" 24,
         /// Second member.
         n1: NodeId = "uint24" 24,
         /// Third member.
         n2: NodeId = "uint24" 24,
-        /// While the first runs, its deadline; from its commitment on, when that was made. In a free place: the next free one.
+        /// The first member's deadline while it runs, then the time of its commitment; seconds since 1970. In a free place: the next free one.
         t0: u32 = "uint32" 32,
         /// The second's.
         t1: u32 = "uint32" 32,
@@ -31,32 +31,32 @@ packed! {
         e1: u32 = "uint24" 24,
         /// The third's.
         e2: u32 = "uint24" 24,
-        /// [`Stage`]s, four bits each, the first member's lowest; in the upper four bits how many words of members the group has, 0 if
-        /// there is none, 15 in a place that is free again.
+        /// [`Stage`]s, four bits each, the first member's lowest. The upper four bits count the group's words of members: 0 if there is
+        /// no group, 15 in a place that is free again.
         states: u16 = "uint16" 16,
     }
 }
 
-/// How far a member of a validation group is.
+/// Progress of a member of a validation group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Stage {
     /// There is no such member.
     #[default]
     None = 0,
-    /// It was busy when it was called, and has not begun.
+    /// Called while busy; it has not begun.
     Called = 1,
-    /// It runs the task.
+    /// Running the task.
     Running = 2,
-    /// It has committed to its answer, or to an error.
+    /// Committed to an answer or to an error.
     Committed = 3,
-    /// Its answer is revealed.
+    /// Answer revealed.
     Answered = 4,
-    /// It is revealed that it could not run the task.
+    /// Error revealed: it could not run the task.
     Failed = 5,
-    /// It let its deadline pass.
+    /// Deadline missed.
     TimedOut = 6,
-    /// It was slashed out of the network before it had committed.
+    /// Slashed out of the network before it committed.
     Gone = 7,
 }
 
@@ -78,9 +78,9 @@ impl Stage {
 /// A member of a validation group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Membership {
-    /// Who it is.
+    /// The node's number.
     pub node: NodeId,
-    /// How far it is.
+    /// Its progress.
     pub stage: Stage,
     /// See [`Members::t0`].
     pub moment: u32,
@@ -89,10 +89,10 @@ pub struct Membership {
 }
 
 impl Members {
-    /// So that the word of a place once used never falls back to zero.
+    /// Marks a free place that was used before: its word never falls back to zero.
     const FREE: u16 = 0xf000;
 
-    /// These, of a group that has so many words of members.
+    /// A word of these members, in a group of `words` words.
     pub fn of(members: &[Membership; MEMBERS], words: u8) -> Members {
         let [a, b, c] = members;
         let states = a.stage as u16 | (b.stage as u16) << 4 | (c.stage as u16) << 8 | (words as u16) << 12;
@@ -110,7 +110,7 @@ impl Members {
         }
     }
 
-    /// Its members.
+    /// The members in this word.
     pub fn all(&self) -> [Membership; MEMBERS] {
         let stage = |i: u16| Stage::new(self.states >> (4 * i));
         [
@@ -128,7 +128,7 @@ impl Members {
         }
     }
 
-    /// What a free place says; `next` is the next free one.
+    /// The word of a free place; `next` is the next free place.
     pub fn vacant(next: u32) -> Members {
         Members { t0: next, states: Members::FREE, ..Members::default() }
     }

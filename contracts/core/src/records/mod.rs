@@ -58,7 +58,7 @@ pub use validator_draw::ValidatorDraw;
 
 use crate::word::{Fields, Packed};
 
-/// Every record's name and fields, for whoever checks that others lay them out alike.
+/// Every record's name and fields, to check that other sources lay them out alike.
 pub const RECORDS: [(&str, Fields); 28] = [
     ("Account", Account::FIELDS),
     ("ValidatorDraw", ValidatorDraw::FIELDS),

@@ -6,15 +6,15 @@ pub const MODELS_PER_WORD: u32 = 6;
 pub const TASK_MODELS: usize = 8;
 /// Most models a node can hold, counting removed ones not yet purged.
 pub const NODE_MODELS: u32 = 32;
-/// Most models that one call can add to a node's: 12 of which it is the first holder, and a draw that is due, cost more than a million
-/// gas.
+/// Most models that one call can add to a node's: 12 new models without other holders, beside a due draw, would cost more than a
+/// million gas.
 pub const CALL_MODELS: usize = 10;
 
 packed! {
     /// Six model ids (40 bits each, 0 for none) and a flag for each.
     ///
-    /// Among a node's models the flag says "removed": the node is still in the model's holder array, but no longer has it.
-    /// Among a task's models `flags` is how many there are in both words.
+    /// Among a node's models a flag means "removed": the node is still in the model's holder array, but no longer has the model.
+    /// Among a task's models `flags` counts those of both words.
     ///
     /// ```text
     /// | used | flags | m5 | m4 | m3 | m2 | m1 | m0 |
@@ -41,7 +41,7 @@ packed! {
 }
 
 impl Models {
-    /// What a word is opened with that is only to be no longer zero. Read as an [`super::Order`] or [`super::Escrow`] it says nothing of a
+    /// The value that prewarms a word: it makes the word differ from zero. Read as an [`super::Order`] or [`super::Escrow`] it shows no
     /// task, models or members.
     pub const OPENED: Models = Models {
         m0: ModelId(0),

@@ -2,7 +2,7 @@ use crate::id::GpuGroup;
 use crate::weight;
 
 packed! {
-    /// The part of a node that a draw reads.
+    /// A node, as draws read it.
     ///
     /// ```text
     /// | duties | parked | models | group | pos | score_count | score_sum | h_at | h  | stake | status |
@@ -15,58 +15,58 @@ packed! {
         stake: u64 = "uint48" 48,
         /// Reliability factor at `h_at`, a wad.
         h: u64 = "uint64" 64,
-        /// When `h` held.
+        /// When `h` held, in seconds since 1970.
         h_at: u32 = "uint32" 32,
         /// Sum of the score pool.
         score_sum: u16 = "uint16" 16,
         /// Scores in the pool.
         score_count: u8 = "uint8" 8,
-        /// Place among the idle nodes of its group and class, or in the parking pool, of which [`Node::parked`] says whether it is there.
-        /// While it runs a task, 1 if it is known to hold all of the task's models, else 0.
+        /// Idle: its place in the list of its group and class. In the parking pool ([`Node::parked`]): its place there.
+        /// Running a task: 1 if it is known to hold all of the task's models, else 0.
         pos: u32 = "uint24" 24,
-        /// Its GPU.
+        /// Its GPU group.
         group: GpuGroup = "uint32" 32,
-        /// Entries of its model list, removed ones included.
+        /// Entries in its model list, removed ones included.
         models: u8 = "uint8" 8,
-        /// Why it waits apart: one of [`Node::SET_BACK`], [`Node::WAITS`], [`Node::RESERVED`]; 0 if it does not.
+        /// Why it is parked: one of [`Node::SET_BACK`], [`Node::WAITS`], [`Node::RESERVED`]; 0 if it is not.
         parked: u8 = "uint8" 8,
-        /// What it owes to validation groups: [`Node::INACTIVE`], [`Node::HELD`], [`Node::CALLED`], and below them its open commitments.
+        /// Its duties to validation groups: [`Node::INACTIVE`], [`Node::HELD`], [`Node::CALLED`], and in the lower bits its open commitments.
         duties: u8 = "uint8" 8,
     }
 }
 
 impl Node {
-    /// In `parked`: it is excluded, or held back by due draws, and stands in the parking pool.
+    /// In `parked`: excluded, or held back by due draws; it is in the parking pool.
     pub const SET_BACK: u8 = 1;
-    /// In `parked`: it waits in the parking pool for others, for the first of a queue's tasks that take three nodes.
+    /// In `parked`: waiting in the parking pool for others, to start a queue's first task for several nodes.
     pub const WAITS: u8 = 2;
-    /// In `parked`: it stands nowhere, and is among the candidates of one Pending task for three nodes only.
+    /// In `parked`: reserved; it is in no list, and a candidate of one Pending task for several nodes only.
     pub const RESERVED: u8 = 3;
 
-    /// In `duties`: it was met paused by a draw of validators, and is not among the active nodes until it resumes.
+    /// In `duties`: a draw of validators met it paused, so it is not among the active nodes until it resumes.
     pub const INACTIVE: u8 = 0x20;
-    /// In `duties`: it has as many open commitments as it may, and gets no work until one is settled.
+    /// In `duties`: it has as many open commitments as it may have, and gets no work until one is settled.
     pub const HELD: u8 = 0x40;
-    /// In `duties`: it was busy when it was called to a validation group, and begins there when its task ends.
+    /// In `duties`: called to a validation group while busy; it begins there when its task ends.
     pub const CALLED: u8 = 0x80;
 
-    /// Its stake class, of classes of this base.
+    /// Its stake class, for a `base` in stake units.
     pub fn class(&self, base: u64) -> u8 {
         weight::class_of(self.stake, base)
     }
 
-    /// Whether it is idle and any task can be given to it.
+    /// Whether it is idle: any task can be given to it.
     pub fn idle(&self) -> bool {
         self.status == Status::Available as u8 && self.parked == 0
     }
 
-    /// Whether it has a task. One that is held back on its way out, reserved, or held by its open commitments has the status of a
-    /// running one too.
+    /// Whether it has a task. Its status alone does not say so: nodes that are held back on their way out, reserved, or held by open
+    /// commitments have the status of a running node too.
     pub fn running(&self) -> bool {
         Status::new(self.status).running() && self.parked == 0 && !self.held()
     }
 
-    /// Commitments in groups whose members can be slashed, and that are not settled yet.
+    /// Open commitments: those in groups that can slash their members and are not settled yet.
     pub fn open(&self) -> u8 {
         self.duties & (Node::INACTIVE - 1)
     }

@@ -8,11 +8,11 @@ packed! {
     ///   32    24         40        160
     /// ```
     pub struct Operator {
-        /// The account that joined it.
+        /// The account that joined the node.
         account: Address = "address" 160,
-        /// When it last joined.
+        /// When the node last joined, in seconds since 1970.
         joined_at: u64 = "uint40" 40,
-        /// Place among the active nodes of its group and class.
+        /// The node's place among the active nodes of its group and class.
         place: u32 = "uint24" 24,
     }
 }

@@ -2,7 +2,7 @@ use crate::id::{GpuGroup, Grade, ModelId, QueueId, TaskId};
 use crate::record::MEMBERS;
 
 packed! {
-    /// A Pending, queued or running task: everything that was frozen at its creation.
+    /// A Pending, queued or running task: the terms frozen at its creation.
     ///
     /// ```text
     /// | sample_bps | flags | moment | model | models | kind | group | start_fee_bps | limit | estimate | id |
@@ -17,47 +17,47 @@ packed! {
         limit: u32 = "uint24" 24,
         /// Start fee in ten-thousandths of the fee.
         start_fee_bps: u16 = "uint16" 16,
-        /// The GPUs it may go to, and the queue it waits in. On the node of a validation group's member: the group's place.
+        /// The GPU group that it requires, and the queue it waits in. On the node of a validation group's member: the group's place.
         group: GpuGroup = "uint32" 32,
-        /// [`crate::value::Kind`] as a number; 16 times the images of a Stable Diffusion task that can be validated are added.
+        /// [`crate::value::Kind`] as a number, plus 16 times the number of images of a Stable Diffusion task that can be validated.
         kind: u8 = "uint8" 8,
-        /// Required models.
+        /// Number of required models.
         models: u8 = "uint8" 8,
         /// The first required model; 0 if there is none.
         model: ModelId = "uint40" 40,
-        /// Pending: the L2 block whose hash decides the draw. Queued: since when. Running: the deadline.
+        /// Pending: the L2 block whose hash decides the draw. Queued: since when. Running: the deadline. Times are seconds since 1970.
         moment: u64 = "uint40" 40,
-        /// What holds of it, a bit each: see its functions.
+        /// Flags, one bit each: see the constants below.
         flags: u8 = "uint8" 8,
-        /// What else its [`Policy`] says. Sampled: the probability of its validation, in ten-thousandths. Of a task whose group is chosen by
-        /// ratings: the most nodes that its fee is for, and 16 for each group that it was given to in vain.
+        /// The rest of its [`Policy`]. Sampled: the probability of validation, in ten-thousandths. Rated: the most nodes that its fee is for,
+        /// plus 16 for each group that ended without a majority.
         sample_bps: u16 = "uint16" 16,
     }
 }
 
-/// How a task is made sure of, with what was frozen of it: its redundancy policy.
+/// A task's redundancy policy, with its frozen terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policy {
-    /// One node runs it, and what it answers counts.
+    /// Policy 0, single: one node runs the task, and any answer counts.
     Single,
-    /// One node runs it and commits to its answer, which is then validated with this probability, in ten-thousandths.
+    /// Policy 1, sampled: one node runs the task and commits to its answer. A lot decides whether two more validate it.
     Sampled {
-        /// The probability.
+        /// The probability of validation, in ten-thousandths.
         bps: u16,
     },
-    /// Three nodes run it at once.
+    /// Policy 2, replicated: three nodes run the task at once.
     Replicated,
-    /// Nodes run it at once that are chosen by their ratings.
+    /// Policy 3, rated: a group of nodes chosen by their ratings runs the task.
     Rated {
         /// The most nodes that its fee is for.
         most: u8,
-        /// Groups that it was given to in vain.
+        /// Groups that ended without a majority.
         attempts: u8,
     },
 }
 
 impl Policy {
-    /// Its number in a task's specification.
+    /// The policy's number in a task's specification (`redundancy`).
     pub fn number(&self) -> u8 {
         match self {
             Policy::Single => 0,
@@ -67,7 +67,7 @@ impl Policy {
         }
     }
 
-    /// Flags and `sample_bps` of an order under it.
+    /// `flags` and `sample_bps` of an order under this policy.
     #[inline(always)]
     fn encode(self) -> (u8, u16) {
         match self {
@@ -79,14 +79,14 @@ impl Policy {
     }
 }
 
-/// How far the task is whose order stands beside its node.
+/// Progress of a running task, read from the order beside its node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// The node runs it.
     Running,
-    /// The node has committed to its answer, which a lot may sample for validation.
+    /// The node has committed to its answer; a lot may sample it for validation.
     Committed,
-    /// It was sampled, and its validators are being drawn.
+    /// The task was sampled, and its validators are being drawn.
     Calling,
     /// The node runs it as a member of the validation group at this place.
     Member {
@@ -95,28 +95,28 @@ pub enum Phase {
     },
 }
 
-/// Which bits mean what, and when: nobody else knows.
+/// The meaning of the flags, which no other code knows. Two share the value 16: one is used while Pending, the other while running.
 impl Order {
-    /// Running: its draw had candidates enough for its success to raise H.
+    /// Running: a success raises H, because the draw or the queue's scope had enough nodes.
     const BOOSTS: u8 = 1;
-    /// What becomes of it is written into storage.
+    /// The task has a receipt: its outcome is written into storage.
     const RECEIPT: u8 = 2;
-    /// Its node commits to its answer, which may then be sampled for validation: policy 1.
+    /// Policy 1: the node commits to its answer, and the task may be sampled for validation.
     const SAMPLED: u8 = 4;
-    /// Running: its node has committed to its answer.
+    /// Running: the node has committed to its answer.
     const COMMITTED: u8 = 8;
-    /// Running: it was sampled, and its validators are being drawn.
+    /// Running: the task was sampled, and its validators are being drawn.
     const CALLING: u8 = 16;
-    /// Pending: its nodes are chosen by their ratings, and the next draw forms their group.
+    /// Pending, policy 3: the nodes are chosen, and the next draw forms their group.
     const CHOSEN: u8 = 16;
-    /// It is a validation group's, which says who runs it.
+    /// The order belongs to a validation group, whose record names the nodes.
     const MEMBER: u8 = 32;
-    /// A validation group's, or of a Pending task whose nodes are chosen: its scope had nodes enough for scores and slashes. On the node of
-    /// a member: those can fall on it.
+    /// Of a group, or of a Pending task whose nodes are chosen: its scope had enough nodes for scores and slashes. Beside a member's
+    /// node: the member can be scored and slashed.
     const SCORED: u8 = 64;
-    /// It takes several nodes at once: policies 2 and 3.
+    /// Policies 2 and 3: the task takes several nodes at once.
     const SEVERAL: u8 = 128;
-    /// In `sample_bps` of a rated task: one more group that it was given to in vain.
+    /// In `sample_bps` of a rated task: one more group that ended without a majority.
     const ATTEMPT: u16 = 16;
 
     fn is(&self, flags: u8) -> bool {
@@ -129,14 +129,14 @@ impl Order {
 
     // ---------------------------------------------------------------- what was frozen
 
-    /// The same under a policy, of an order that is under none.
+    /// Puts an order without a policy under `policy`.
     #[inline(always)]
     pub fn under(self, policy: Policy) -> Order {
         let (flags, sample_bps) = policy.encode();
         Order { flags: self.flags | flags, sample_bps, ..self }
     }
 
-    /// Its policy; on a member's node it is not known.
+    /// The policy. The order beside a group member's node does not hold it.
     #[inline(always)]
     pub fn policy(&self) -> Policy {
         match () {
@@ -147,44 +147,44 @@ impl Order {
         }
     }
 
-    /// Whether it takes several nodes at once.
+    /// Whether the task takes several nodes at once: policies 2 and 3.
     #[inline(always)]
     pub fn several(&self) -> bool {
         self.is(Order::SEVERAL)
     }
 
-    /// Whether its nodes are chosen by their ratings.
+    /// Whether the nodes are chosen by their ratings: policy 3.
     #[inline(always)]
     pub fn rated(&self) -> bool {
         self.is(Order::SEVERAL) && self.sample_bps > 0
     }
 
-    /// The same with a receipt, or without.
+    /// Sets whether the task has a receipt.
     pub fn with_receipt(self, on: bool) -> Order {
         self.flagged(Order::RECEIPT, on)
     }
 
-    /// Whether what becomes of it is written into storage.
+    /// Whether the task has a receipt: its outcome is written into storage.
     pub fn has_receipt(&self) -> bool {
         self.is(Order::RECEIPT)
     }
 
-    /// The same with scores and slashes, or without.
+    /// Sets whether the task's nodes can be scored and slashed.
     pub fn with_scores(self, on: bool) -> Order {
         self.flagged(Order::SCORED, on)
     }
 
-    /// Whether scores and slashes can fall on who runs it.
+    /// Whether the task's nodes can be scored and slashed.
     pub fn scored(&self) -> bool {
         self.is(Order::SCORED)
     }
 
-    /// What kind of task it is: [`crate::value::Kind`] as a number.
+    /// The kind of task: [`crate::value::Kind`] as a number.
     pub fn sort(&self) -> u8 {
         self.kind & 15
     }
 
-    /// The queue it would wait in.
+    /// The queue in which the task waits if it cannot start.
     pub fn queue(&self) -> QueueId {
         let grade = match (self.policy(), self.images()) {
             (Policy::Single | Policy::Sampled { .. }, _) => Grade::Single,
@@ -195,7 +195,7 @@ impl Order {
         QueueId::new(self.group, grade)
     }
 
-    /// Nodes that its fee is for: the most that a rated one is given to at once.
+    /// Number of nodes that the fee is for; of a rated task the most in one group.
     pub fn nodes(&self) -> u32 {
         match self.policy() {
             Policy::Single | Policy::Sampled { .. } => 1,
@@ -204,7 +204,7 @@ impl Order {
         }
     }
 
-    /// A fee's part for one node, which values in the queue, bounds and slashes go by. Rounded down.
+    /// A fee's part for one node, in wei, rounded down. Values in the queue, bounds of fees and slashes use it.
     pub fn part(&self, fee: u128) -> u128 {
         match self.nodes() {
             1 => fee,
@@ -212,24 +212,24 @@ impl Order {
         }
     }
 
-    /// Images that an answer has, each with a perceptual hash; 0 for a task whose answers have to be equal.
+    /// Number of images in an answer, each with a perceptual hash; 0 for a task whose answers must be equal bit by bit.
     pub fn images(&self) -> u8 {
         self.kind >> 4
     }
 
     // ---------------------------------------------------------------- Pending
 
-    /// The same as its nodes are chosen, scored or not: the next draw forms their group.
+    /// Marks that the nodes are chosen, and whether their group is scored; the next draw forms the group.
     pub fn as_chosen(self, scored: bool) -> Order {
         self.flagged(Order::CHOSEN, true).with_scores(scored)
     }
 
-    /// Whether its nodes are chosen, and the next draw forms their group; of a Pending task.
+    /// Whether a Pending task's nodes are chosen; the next draw forms their group.
     pub fn is_chosen(&self) -> bool {
         self.is(Order::CHOSEN)
     }
 
-    /// The same for another group, after one in vain; of a rated task.
+    /// A rated task's order for another group, after one that ended without a majority.
     pub fn after_attempt(self) -> Order {
         let sample_bps = self.sample_bps + Order::ATTEMPT;
         Order { flags: self.flags & (Order::RECEIPT | Order::SEVERAL), sample_bps, ..self }
@@ -237,7 +237,7 @@ impl Order {
 
     // ---------------------------------------------------------------- beside a node
 
-    /// How far the task is that the node runs beside which this stands.
+    /// Progress of the task; for the order beside a node.
     #[inline(always)]
     pub fn phase(&self) -> Phase {
         match () {
@@ -248,50 +248,50 @@ impl Order {
         }
     }
 
-    /// Whether it ends by a commitment and not by an answer: a sampled task, or a group's.
+    /// Whether the node must commit to its answer instead of submitting it: in a sampled task or in a group.
     pub fn commits(&self) -> bool {
         self.is(Order::SAMPLED | Order::MEMBER)
     }
 
-    /// The same as a node starts it that has until `deadline`, its success raising H or not.
+    /// The order when a node starts the task: `deadline` in seconds since 1970, and whether a success raises H.
     pub fn as_started(self, deadline: u64, boosts: bool) -> Order {
         Order { moment: deadline, ..self.flagged(Order::BOOSTS, boosts) }
     }
 
-    /// Whether its success raises H.
+    /// Whether a success raises H.
     pub fn boosts(&self) -> bool {
         self.is(Order::BOOSTS)
     }
 
-    /// The same as its node has committed to its answer.
+    /// Marks that the node has committed to its answer.
     pub fn as_committed(self) -> Order {
         self.flagged(Order::COMMITTED, true)
     }
 
-    /// The same as its validators are being drawn.
+    /// Marks that the validators are being drawn.
     pub fn as_calling(self) -> Order {
         self.flagged(Order::CALLING, true)
     }
 
-    /// When it was started.
+    /// When the task was started, in seconds since 1970.
     pub fn began(&self) -> u64 {
         self.moment.saturating_sub(self.limit as u64)
     }
 
     // ---------------------------------------------------------------- a validation group's
 
-    /// The same as a validation group has it that is formed now, scored or not.
+    /// The order of a validation group that is formed now, scored or not.
     pub fn as_groups(self, now: u64, scored: bool) -> Order {
         let kept = Order { flags: self.flags & (Order::RECEIPT | Order::SAMPLED | Order::SEVERAL), moment: now, ..self };
         kept.with_scores(scored)
     }
 
-    /// Of a group's: whether its members can be scored and slashed. Those chosen by their ratings are only rated.
+    /// Whether a group's members can be scored and slashed. Members chosen by their ratings are only rated.
     pub fn liable(&self) -> bool {
         self.scored() && !self.rated()
     }
 
-    /// Of a group's: the same as it stands beside a member that has until `deadline`, `limit` seconds after its start.
+    /// A group's order as it is kept beside a member's node: its `deadline`, `limit` seconds after its start.
     pub fn as_members(self, place: u32, limit: u32, deadline: u64) -> Order {
         let flags = if self.liable() { Order::MEMBER | Order::SCORED } else { Order::MEMBER };
         Order { limit, moment: deadline, group: GpuGroup(place), flags, ..self }

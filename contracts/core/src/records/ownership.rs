@@ -8,13 +8,13 @@ packed! {
     ///       8             24           64      160
     /// ```
     pub struct Ownership {
-        /// Before initialisation the deployer, who alone may install; then who may change parameters and propose programs.
+        /// Before initialisation the deployer, who alone may install. Then the account that may set parameters and propose programs.
         owner: Address = "address" 160,
         /// Wei in a stake unit; not 0 once initialised.
         stake_unit: u64 = "uint64" 64,
-        /// Seconds between the proposal and the effect of another program, or of a parameter that reaches into stakes.
+        /// Seconds between a proposal and its effect, for programs and for parameters that affect stakes.
         upgrade_delay: u32 = "uint24" 24,
-        /// Whether programs can never be changed again.
+        /// Whether changes of programs have ended for good.
         renounced: bool = "bool" 8,
     }
 }

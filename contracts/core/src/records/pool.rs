@@ -10,9 +10,9 @@ packed! {
         best: u64 = "uint64" 64,
         /// Least key; 0 when empty.
         worst: u64 = "uint64" 64,
-        /// Entries in it.
+        /// Number of entries.
         live: u32 = "uint24" 24,
-        /// Places ever used at once since it was last empty.
+        /// Most places in use at once since the pool was last empty.
         slots: u32 = "uint24" 24,
         /// 1 + the free place that is used next; 0 if none of those below `slots` is free.
         free: u32 = "uint24" 24,

@@ -3,7 +3,7 @@ use crate::reputation::Algorithm;
 use crate::word::Word;
 
 packed! {
-    /// How the groups of an application's tasks are chosen whose nodes are chosen by their ratings.
+    /// An application's profile: how the groups of its tasks of policy 3 are chosen.
     ///
     /// ```text
     /// | -  | period | alpha | target | targeting | reschedules | most | least | algorithm |
@@ -12,11 +12,11 @@ packed! {
     pub struct Profile {
         /// [`Algorithm`] as a number.
         algorithm: u8 = "uint8" 8,
-        /// Rmin; 0 if the application has set nothing.
+        /// Rmin, in nodes; 0 if the application has set nothing.
         least: u8 = "uint8" 8,
-        /// Rmax.
+        /// Rmax, in nodes.
         most: u8 = "uint8" 8,
-        /// How often at most a task is given to another group after one without a majority.
+        /// Most further groups that a task is given to after groups without a majority.
         reschedules: u8 = "uint8" 8,
         /// Where the target comes from: [`Targeting`] as a number.
         targeting: u8 = "uint8" 8,
@@ -33,18 +33,18 @@ packed! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Targeting {
-    /// Every period the one with the largest expected gain in the pool at hand, [`crate::adaptive::best_target`], in the mean with
-    /// the former: [`crate::adaptive::mean_target`].
+    /// Set anew every period: the target with the largest expected gain in the present pool ([`crate::adaptive::best_target`]),
+    /// averaged with the former targets ([`crate::adaptive::mean_target`]).
     Predictive = 0,
     /// One step of [`crate::adaptive::HillClimber`] every period.
     Adaptive = 1,
-    /// It stays as it was given.
+    /// The target stays as given.
     Given = 2,
 }
 
 impl Profile {
-    /// What holds for an application that has set nothing. By rounding, an odd group of newcomers is right with a likelihood just below
-    /// one half; the target is below it, so that they form the smallest groups.
+    /// The profile of an application that has set nothing. By rounding, the likelihood of an odd group of newcomers is just below one
+    /// half. The target lies below that, so newcomers form the smallest groups.
     pub const DEFAULT: Profile = Profile {
         algorithm: Algorithm::FirstFit as u8,
         least: 3,
@@ -70,7 +70,7 @@ impl Profile {
         }
     }
 
-    /// Itself, or the default where nothing was set.
+    /// This profile, or the default where nothing was set.
     pub fn or_default(self) -> Profile {
         if self.least == 0 {
             Profile::DEFAULT

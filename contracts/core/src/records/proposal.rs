@@ -10,7 +10,7 @@ packed! {
     pub struct Proposal {
         /// The proposed account; 0 for none.
         account: Address = "address" 160,
-        /// Earliest time it can take effect.
+        /// Earliest time it can take effect, in seconds since 1970.
         at: u64 = "uint40" 40,
     }
 }

@@ -12,10 +12,10 @@ packed! {
         worst: u64 = "uint64" 64,
         /// Queued tasks that take several nodes.
         graded: u32 = "uint24" 24,
-        /// Those of them whose nodes are chosen by their ratings.
+        /// Of these, the tasks of policy 3.
         rated: u32 = "uint24" 24,
-        /// By how many levels the tree over the VRAM sizes of each grade's queues has grown beyond three, two bits each, the first's
-        /// lowest: tasks have asked for 4^3 GiB or more.
+        /// Levels beyond three of each grade's tree over VRAM sizes: two bits for a grade, grade 0 lowest. A tree grows when tasks ask for
+        /// 4^3 GiB or more.
         grown: u8 = "uint8" 8,
     }
 }

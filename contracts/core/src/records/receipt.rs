@@ -1,15 +1,15 @@
 use crate::id::NodeId;
 
 packed! {
-    /// The outcome of a task that asked for a receipt; the digest of its result is in the word behind. Written at creation, so that
-    /// who ends the task pays for no new word.
+    /// The outcome of a task with a receipt; the next word holds the digest of its result. Both are written at creation, so the account
+    /// that ends the task pays for no new word.
     ///
     /// ```text
     /// | -  | refund | code | ended | node | state |
     ///   80     96      8      40      24      8
     /// ```
     pub struct Receipt {
-        /// One of this record's constants; 0 for no receipt.
+        /// One of this record's constants; 0 without a receipt.
         state: u8 = "uint8" 8,
         /// The node that ran it; 0 if it never started or has not ended.
         node: NodeId = "uint24" 24,
@@ -23,14 +23,14 @@ packed! {
 }
 
 impl Receipt {
-    /// It has not ended.
+    /// Not ended.
     pub const OPEN: u8 = 1;
-    /// It succeeded.
+    /// Succeeded.
     pub const SUCCEEDED: u8 = 2;
-    /// Its node reported an error.
+    /// The node reported an error.
     pub const ERROR: u8 = 3;
-    /// It was aborted; added to this the reason.
+    /// Aborted; the reason is added to this number.
     pub const ABORTED: u8 = 4;
-    /// It was validated, and no two answers were the same.
+    /// Validated, and no two answers were the same.
     pub const UNDECIDED: u8 = 9;
 }

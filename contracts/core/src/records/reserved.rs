@@ -4,8 +4,8 @@ use crate::id::NodeId;
 pub const RESERVED_MOST: usize = 9;
 
 packed! {
-    /// Nodes that wait with the first task of a queue, or that are reserved for a Pending task. Some may have gone since: their
-    /// own records say what holds.
+    /// Nodes that wait for the first task of a queue, or are reserved for a Pending task. Some may have left since: the nodes' own
+    /// records decide.
     ///
     /// ```text
     /// | -  | n8 | n7 | n6 | n5 | n4 | n3 | used | n2 | n1 | n0 |
@@ -14,7 +14,7 @@ packed! {
     pub struct Reserved {
         /// The first; 0 for none.
         n0: NodeId = "uint24" 24,
-        /// The second; 0 for none, as in all that follow.
+        /// The second; 0 for none, as below.
         n1: NodeId = "uint24" 24,
         /// The third.
         n2: NodeId = "uint24" 24,
@@ -36,14 +36,14 @@ packed! {
 }
 
 impl Reserved {
-    /// These, at most [`RESERVED_MOST`].
+    /// A word of these nodes, at most [`RESERVED_MOST`].
     pub fn of(nodes: &[NodeId]) -> Reserved {
         let n: [NodeId; RESERVED_MOST] = core::array::from_fn(|i| nodes.get(i).copied().unwrap_or_default());
         let [n0, n1, n2, n3, n4, n5, n6, n7, n8] = n;
         Reserved { n0, n1, n2, used: 1, n3, n4, n5, n6, n7, n8 }
     }
 
-    /// All of them; 0 where there is none.
+    /// All nine places; 0 where a place is empty.
     pub fn all(&self) -> [NodeId; RESERVED_MOST] {
         [self.n0, self.n1, self.n2, self.n3, self.n4, self.n5, self.n6, self.n7, self.n8]
     }

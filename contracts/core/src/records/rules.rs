@@ -1,6 +1,6 @@
 packed! {
-    /// Values that dispatching needs and few calls change: parameters, of which `muster_protocol::parameters` says what each is, the best
-    /// score there ever was, and the lowest stake class.
+    /// Values that dispatching needs and few calls change: parameters (`muster_protocol::parameters` explains each), the best score there
+    /// ever was, and the lowest stake class.
     ///
     /// ```text
     /// | open_most_ever | lowest | best | unbonding | tau | exclusion_ppm | boost_ppm | penalty_ppm | spread | scarce |
@@ -33,11 +33,11 @@ packed! {
         tau: u32 = "uint24" 24,
         /// Parameter `unbonding`.
         unbonding: u32 = "uint24" 24,
-        /// An upper bound of every node's Q_long / Q_max so far, in 200ths; below 100 it stands for 100, as without scores. No parameter.
+        /// Not a parameter: an upper bound of every node's Q_long / Q_max so far, in 200ths. Values below 100 mean 100, as without scores.
         best: u8 = "uint8" 8,
-        /// Lowest stake class that has an active node. No parameter.
+        /// Not a parameter: the lowest stake class that has an active node.
         lowest: u8 = "uint8" 8,
-        /// The most that parameter `openMost` ever was. No parameter.
+        /// Not a parameter: the highest value that `openMost` ever had.
         open_most_ever: u8 = "uint8" 8,
     }
 }

@@ -2,7 +2,7 @@ use crate::reputation::Record;
 use crate::word::Word;
 
 packed! {
-    /// The last 50 task scores, four bits each, the place of the oldest, and what its rating is made of.
+    /// A node's last 50 task scores, four bits each, the place of the oldest, and the two counts of its rating.
     ///
     /// ```text
     /// | -  | judged | right | next | last | high | mid | low |
@@ -19,19 +19,19 @@ packed! {
         last: u8 = "uint8" 8,
         /// Where the next score goes.
         next: u8 = "uint8" 8,
-        /// Of the judgements that its rating counts, those that held it right.
+        /// Judgements in the rating that found the node right.
         right: u8 = "uint8" 8,
-        /// Judgements that its rating counts: below [`Scores::JUDGED_MOST`].
+        /// All judgements in the rating: below [`Scores::JUDGED_MOST`].
         judged: u8 = "uint8" 8,
     }
 }
 
 impl Scores {
-    /// At so many judgements both counts of a rating are halved.
+    /// Judgements at which both counts of a rating are halved.
     pub const JUDGED_MOST: u8 = 64;
 
-    /// Counts a judgement for the rating. Both counts are halved, rounded down, at [`Scores::JUDGED_MOST`], so that what happened some
-    /// hundred judgements ago hardly counts: the paper counts all alike, though it speaks of workers that change.
+    /// Counts a judgement for the rating. At [`Scores::JUDGED_MOST`] both counts are halved, rounded down, so judgements of some hundred
+    /// ago hardly count. The paper counts all alike, though it speaks of workers that change.
     pub fn note(&mut self, right: bool) {
         (self.right, self.judged) = (self.right + right as u8, self.judged + 1);
         if self.judged >= Scores::JUDGED_MOST {
@@ -39,7 +39,7 @@ impl Scores {
         }
     }
 
-    /// What it has been right in, of what it was judged for; [`Record::rating`] is its rating.
+    /// Right judgements of all judgements; [`Record::rating`] computes the rating.
     pub fn record(&self) -> Record {
         Record::new(self.right as u32, self.judged as u32).unwrap_or_default()
     }

@@ -6,11 +6,11 @@ packed! {
     ///   160    32      32       32
     /// ```
     pub struct Size {
-        /// How many there ever were.
+        /// GPU models that ever joined with this size.
         models: u32 = "uint32" 32,
-        /// Those with a joined node now.
+        /// Of these, the models with a joined node now.
         manned: u32 = "uint32" 32,
-        /// Those that are listed and have three joined nodes now.
+        /// Of these, the listed models with three joined nodes now.
         trios: u32 = "uint32" 32,
     }
 }

@@ -1,5 +1,5 @@
 packed! {
-    /// The results of an application's groups since its target was last set, and where the climb of an adaptive one is
+    /// The results of an application's groups since its target was last set, and the state of an adaptive target's climb
     /// ([`crate::adaptive::HillClimber`]).
     ///
     /// ```text
@@ -7,7 +7,7 @@ packed! {
     ///   8     32        24        24          8        8         16          8     64      64
     /// ```
     pub struct TargetSearch {
-        /// Climbing: the gain that must be exceeded; at rest: the smoothed gain. A wad.
+        /// Climbing: the gain to exceed. At rest: the smoothed gain. A wad.
         gain: u64 = "uint64" 64,
         /// The best target so far, a wad.
         at: u64 = "uint64" 64,
@@ -15,15 +15,15 @@ packed! {
         phase: u8 = "uint8" 8,
         /// Periods without a rise.
         stationary: u16 = "uint16" 16,
-        /// Targets tried around the best one since it was; of a predictive target, how often it was set, up to 255.
+        /// Adaptive: targets tried around the best one since it became the best. Predictive: how often the target was set, up to 255.
         tried: u8 = "uint8" 8,
         /// Whether it climbs upwards.
         upwards: bool = "bool" 8,
         /// Groups that reached a majority.
         successes: u32 = "uint24" 24,
-        /// Groups that were settled.
+        /// Groups settled.
         groups: u32 = "uint24" 24,
-        /// Their members.
+        /// Members of the settled groups.
         members: u32 = "uint32" 32,
     }
 }

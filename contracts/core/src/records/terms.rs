@@ -1,5 +1,5 @@
 packed! {
-    /// Parameters that creating tasks and joining need; `muster_protocol::parameters` says what each is, and in what unit.
+    /// Parameters that creating tasks and joining need; `muster_protocol::parameters` explains each, with its unit.
     ///
     /// ```text
     /// | paused | min_price | min_stake | grace | limit_max | limit_min |
