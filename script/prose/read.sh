@@ -2,12 +2,14 @@
 # Reads the pages that people read: no sentence of more than 35 words, and none of the constructions that CONTRIBUTING.md drops.
 #   script/prose/read.sh                 all of them; what it finds, with its line
 #   script/prose/read.sh --table         words, sentences, the longest, and readability, page by page
+#   script/prose/read.sh --since COMMIT  the same of all pages together, at that commit and now; a shallow clone must fetch it first
 #   script/prose/read.sh [--table] PAGES
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 here=script/prose
 table=
 if [ "${1:-}" = --table ]; then table=yes; shift; fi
+if [ "${1:-}" = --since ]; then table=yes; fi
 if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then
   echo "prose: textlint needs Node.js 20, and this is $(node --version)" >&2
   exit
