@@ -2523,11 +2523,18 @@ impl Model {
         alike
     }
 
-    /// Whether nodes enough for scores have joined that a task can go to, of GPU groups in which somebody is active.
-    fn scores(&self, task: &Task) -> bool {
+    /// Whether nodes enough for scores have joined that a task can go to, of GPU groups in which somebody is active, and two thirds as many
+    /// are active.
+    fn scores(&mut self, task: &Task) -> bool {
+        let pool = self.set["scorePool"];
         let joined = |n: &&Node| n.status != 0 && task.fits(n);
         let met: BTreeSet<u32> = self.nodes.values().filter(joined).filter(|n| !n.aside).map(|n| n.group).collect();
-        self.nodes.values().filter(joined).filter(|n| met.contains(&n.group)).count() as u64 >= self.set["scorePool"]
+        let enough = self.nodes.values().filter(joined).filter(|n| met.contains(&n.group)).count() as u64 >= pool;
+        let scored = enough && self.active(task) >= pool - pool / 3;
+        if enough && !scored {
+            self.note("not scored for too few active nodes");
+        }
+        scored
     }
 
     /// Takes as much as this out of the reserve, in which the last wei stays.
@@ -3147,15 +3154,23 @@ impl Model {
 
     fn penalise(&mut self, node: u32) {
         let h = self.h(&self.nodes[&node]) * self.set["penaltyPpm"] as f64 / 1e6;
-        self.put_h(node, h);
+        self.put_h(node, h.min(self.most_h(node)));
+    }
+
+    /// H of a node that is raised by nothing: 1, or where it was below 1, below it by less than a float tells.
+    fn most_h(&self, node: u32) -> f64 {
+        if self.nodes[&node].h < 1.0 {
+            1.0 - f64::EPSILON
+        } else {
+            1.0
+        }
     }
 
     /// Raises H for a success, but not twice within half of what the task takes.
     fn boost(&mut self, node: u32, estimate: u64) {
         if 2 * (self.now - self.nodes[&node].h_at) >= estimate {
             let more = self.set["boostPpm"] as f64 / 1e6;
-            // One that a success does not raise stays below 1, be it by less than a float tells.
-            let most = if more > 0.0 || self.nodes[&node].h >= 1.0 { 1.0 } else { 1.0 - f64::EPSILON };
+            let most = if more > 0.0 { 1.0 } else { self.most_h(node) };
             let h = (self.h(&self.nodes[&node]) + more).min(most);
             self.put_h(node, h);
         }
