@@ -22,7 +22,10 @@ const REFUSED: &str = "refused: ";
 /// How often what happened, so that a run that exercises nothing is noticed.
 pub type Tally = BTreeMap<String, u64>;
 
-/// Operations of a seed.
+/// Makes the operations of a seed: so many, for so many operators.
+type Operations = fn(u64, usize, u64) -> Vec<Op>;
+
+/// Operations of a network where few tasks are validated.
 pub fn operations(seed: u64, length: usize, operators: u64) -> Vec<Op> {
     let mut dice = Dice(seed);
     (0..length).map(|_| random_op(&mut dice, operators)).collect()
@@ -104,7 +107,7 @@ pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize,
 }
 
 fn drive_some<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) -> Tally {
-    let seen = drive_all(fresh, seeds, length, operators, &|seed| operations(seed, length, operators));
+    let seen = drive_all("driven", fresh, seeds, length, operators, operations);
     demand(&seen, &EVENTS, least);
     seen
 }
@@ -116,17 +119,19 @@ fn demand(seen: &Tally, names: &[&str], least: u64) {
     }
 }
 
+/// Drives one run of each seed, and prints what happened under a name for the page on proofs.
 fn drive_all<S: System>(
+    name: &str,
     fresh: &dyn Fn() -> S,
     seeds: Range<u64>,
     length: usize,
     operators: u64,
-    operations: &dyn Fn(u64) -> Vec<Op>,
+    operations: Operations,
 ) -> Tally {
     let mut seen = Tally::new();
     let mut driven = 0;
     for seed in seeds.clone() {
-        let ops = operations(seed);
+        let ops = operations(seed, length, operators);
         match catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, operators, &Cell::new(0)))) {
             Ok(tally) => tally.into_iter().for_each(|(name, n)| *seen.entry(name).or_default() += n),
             Err(_) => {
@@ -145,7 +150,7 @@ fn drive_all<S: System>(
     println!("{}", shown(true));
     let range = format!("{} to {}", seeds.start, seeds.end - 1);
     proof(
-        "driven",
+        name,
         &[("operations", &driven), ("seeds", &range), ("each", &length), ("operators", &operators), ("happened", &shown(false))],
     );
     seen
@@ -333,8 +338,7 @@ const SELDOM: [&str; 19] = [
 /// Operations of a network in which most tasks are validated. Of each outcome and what it leads to there have to be at least
 /// `least`; `most` of them, which is long, are enough for what happens seldom too.
 pub fn drive_validating<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
-    let operations = |seed| validating(&mut Dice(seed), length, operators);
-    let seen = drive_all(fresh, seeds.clone(), length, operators, &operations);
+    let seen = drive_all("driven", fresh, seeds.clone(), length, operators, validated);
     demand(&seen, &VALIDATED, least);
     if (seeds.end - seeds.start) * length as u64 >= 200_000 {
         demand(&seen, &SELDOM, 1);
@@ -395,8 +399,7 @@ const RATED_SELDOM: [&str; 3] = ["rated: agreed in a chain", "rated: another tha
 
 /// Operations of a network in which groups are chosen by ratings; else as [`drive_validating`].
 pub fn drive_rating<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
-    let operations = |seed| rating(&mut Dice(seed), length, operators);
-    let seen = drive_all(fresh, seeds.clone(), length, operators, &operations);
+    let seen = drive_all("driven", fresh, seeds.clone(), length, operators, rated);
     demand(&seen, &RATED, least);
     if (seeds.end - seeds.start) * length as u64 >= 200_000 {
         demand(&seen, &RATED_SELDOM, 1);
@@ -416,17 +419,7 @@ const DRAWN: [&str; 7] = [
 
 /// The same of a network of so many that pools are drawn, where every fourth task or so requires many models.
 pub fn drive_drawn_pools<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
-    let operations = |seed| {
-        let mut ops = rating(&mut Dice(seed), length, operators);
-        // So many models that large groups are dear.
-        for op in ops.iter_mut().step_by(4) {
-            if let Op::Create { models, .. } = op {
-                *models = 0xff;
-            }
-        }
-        ops
-    };
-    let seen = drive_all(fresh, seeds, length, operators, &operations);
+    let seen = drive_all("driven", fresh, seeds, length, operators, drawn);
     demand(&seen, &DRAWN, least);
 }
 
@@ -436,7 +429,47 @@ const SETTLED: [&str; 4] =
 
 /// Operations of quiet networks with one application each, so many that targets are set.
 pub fn drive_settling<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
-    let operations = |seed| settling(&mut Dice(seed), length, operators);
-    let seen = drive_all(fresh, seeds, length, operators, &operations);
+    let seen = drive_all("driven", fresh, seeds, length, operators, settled);
     demand(&seen, &SETTLED, least);
+}
+
+fn validated(seed: u64, length: usize, operators: u64) -> Vec<Op> {
+    validating(&mut Dice(seed), length, operators)
+}
+
+fn rated(seed: u64, length: usize, operators: u64) -> Vec<Op> {
+    rating(&mut Dice(seed), length, operators)
+}
+
+/// As [`rated`], but every fourth task requires so many models that large groups are dear.
+fn drawn(seed: u64, length: usize, operators: u64) -> Vec<Op> {
+    let mut ops = rated(seed, length, operators);
+    for op in ops.iter_mut().step_by(4) {
+        if let Op::Create { models, .. } = op {
+            *models = 0xff;
+        }
+    }
+    ops
+}
+
+fn settled(seed: u64, length: usize, operators: u64) -> Vec<Op> {
+    settling(&mut Dice(seed), length, operators)
+}
+
+/// The networks that operations are made for: name, operations of a seed, operators.
+const STREAMS: [(&str, Operations, usize, u64); 6] = [
+    ("plain", operations, 2_400, 14),
+    ("wide", operations, 4_000, 90),
+    ("validated", validated, 800, 24),
+    ("rated", rated, 800, 24),
+    ("drawn", drawn, 600, 64),
+    ("settled", settled, 8_000, 12),
+];
+
+/// Drives about so many operations of each stream that `wanted` takes, of seeds from `first` on. What happens is not demanded.
+pub fn drive_fresh<S: System>(fresh: &dyn Fn() -> S, first: u64, least: usize, wanted: &dyn Fn(&str) -> bool) {
+    for (name, operations, length, operators) in STREAMS.into_iter().filter(|(name, ..)| wanted(name)) {
+        println!("{name}: seeds from {first} on");
+        drive_all("fresh", fresh, first..first + least.div_ceil(length) as u64, length, operators, operations);
+    }
 }
