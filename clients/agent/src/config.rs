@@ -14,19 +14,19 @@ use serde::{Deserialize, Deserializer};
 use crate::hub::Hub;
 use crate::terms::Terms;
 
-/// What an agent does, and for which nodes.
+/// An agent's settings, and its nodes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where the journal, transactions and results in work are kept. Keys do not lie there.
+    /// The folder of the journal, transactions, results in work and the seed. It holds no keys.
     pub home: PathBuf,
-    /// The file of the seed, from which the salts of commitments follow: made at the first start, `seed` in `home` if left out. Without it
-    /// and without the journal nothing that is committed to can be revealed, so a copy belongs elsewhere.
+    /// The file of the seed, the secret behind all salts of commitments: made at the first start, `seed` in `home` if left out. Without it
+    /// and without the journal no commitment can be revealed, so keep a copy elsewhere.
     pub seed: Option<PathBuf>,
     /// Nodes of the chain, the most trusted first.
     pub rpc: Vec<String>,
-    /// Nodes of the chain over WebSocket, which tell the agent of blocks and events at once. Left out, each of `rpc` is asked under the same
-    /// address; empty, none is, and the agent looks by itself about as often as blocks come while it waits for one.
+    /// Nodes of the chain over WebSocket, which report blocks and events at once. Left out, those of `rpc` are asked at the same addresses.
+    /// Empty, none is: the agent then looks about as often as blocks come while it waits for one.
     pub ws: Option<Vec<String>>,
     /// The contract.
     pub muster: Address,
@@ -38,27 +38,27 @@ pub struct Config {
     /// Seconds between two looks at the chain when no event wakes the agent.
     #[serde(default = "five")]
     pub look_every: u64,
-    /// Pay at most this for a unit of gas, in wei or with a unit.
+    /// The most to pay for a unit of gas, in wei or with a unit.
     #[serde(default, deserialize_with = "maybe_amount")]
     pub max_gas_price: Option<U256>,
-    /// Gas that a call is reckoned to take at most, when the balance is compared with what is open.
+    /// The most gas that a call is assumed to take, when the balance is compared with open calls.
     #[serde(default = "million")]
     pub gas_per_call: u64,
-    /// Seconds that a node waits at most before it does what others may do as well: some blocks, at random, and the more the more nodes there
-    /// are, so that few do it at once.
+    /// Seconds that a node waits at most before it does work that others may do too. It waits some blocks, at random, and more in a larger
+    /// network, so that few do it at once.
     #[serde(default = "twenty")]
     pub drive_within: u64,
-    /// Bytes that have to be free where the agent writes, or its nodes are paused.
+    /// Bytes that must be free where the agent writes; with less, its nodes are paused.
     #[serde(default = "gib")]
     pub least_free: u64,
     /// Where inputs are and results go.
     pub store: Stores,
-    /// Names of models, so that executors and download commands are told names where the chain tells ids. Those of the nodes are known.
+    /// Names of models, so that executors and download commands get names instead of ids. Names in `[[node]]` need not be repeated.
     #[serde(default)]
     pub models: Vec<String>,
     /// Where metrics and health are served; nowhere if left out.
     pub listen: Option<SocketAddr>,
-    /// Where what cannot wait is posted to, as JSON with `text`.
+    /// The URL to which urgent messages are posted, as JSON with `text`.
     pub webhook: Option<String>,
     /// Where models are fetched from and kept, for nodes without a `download` of their own.
     pub hub: Option<Hub>,
@@ -73,17 +73,17 @@ pub struct Config {
 pub struct Stores {
     /// Where inputs are looked for after the stores that a task's creator publishes, in this order: URLs, or directories.
     pub get: Vec<String>,
-    /// Where every result is put before it is answered: URLs that take PUT, buckets, or directories. One has to take it.
+    /// Where every result is put before it is answered: URLs that take PUT, buckets, or directories. One must take it.
     pub put: Vec<String>,
-    /// Where others read the results: what each node's key publishes on the chain. Left out, nothing is said there.
+    /// Where others read the results; each node's key publishes it on the chain. Left out, nothing is published.
     pub publish: Option<Vec<String>>,
-    /// Whether a key is published beside them, so that inputs can be sealed to the node.
+    /// Whether a key is published beside `publish`, so that inputs can be sealed to the node.
     #[serde(default = "yes")]
     pub private: bool,
     /// Headers for stores over HTTP, by the store as it stands above: names and values; `$NAME` stands for a variable of the environment.
     #[serde(default)]
     pub headers: BTreeMap<String, BTreeMap<String, String>>,
-    /// Days that a result is kept after it was put; 0 keeps it for good.
+    /// Days until a result is removed from the stores of `put`; 0 keeps it for good.
     #[serde(default = "week")]
     pub keep_days: f64,
     /// Seconds that a store which a creator publishes may take for an input.
@@ -92,7 +92,7 @@ pub struct Stores {
     /// Hosts of published stores, as their URLs write them, that may be on this machine or a private network.
     #[serde(default)]
     pub private_hosts: Vec<String>,
-    /// More bytes than this are not read.
+    /// The most bytes of an input or a result; longer ones are not read.
     #[serde(default = "longest")]
     pub longest: u64,
 }
@@ -107,33 +107,33 @@ pub struct Node {
     pub key_env: Option<String>,
     /// The encrypted file that holds its key.
     pub keystore: Option<PathBuf>,
-    /// The file with that one's password, which nobody else may read.
+    /// The file with the keystore's password, mode 600.
     pub password_file: Option<PathBuf>,
-    /// Where its key is kept, if not here: `aws:KEY`, `gcp:VERSION`, or the URL of a signer such as Web3Signer, with #ADDRESS behind it if
+    /// The signer that keeps its key, if no file or variable does: `aws:KEY`, `gcp:VERSION`, or the URL of a signer such as Web3Signer, with #ADDRESS behind it if
     /// that has several accounts.
     #[serde(default, deserialize_with = "maybe_place")]
     pub signer: Option<Place>,
-    /// Whose node it is, if the key is a worker's that has not accepted the work yet: it does then. Without it the node is the one
-    /// that the key is the operator of, or works for.
+    /// The node's operator, if the key is a worker's: the agent then accepts the operator's offer when it starts. Left out, the node is the
+    /// one that the key is the operator of, or already works for.
     pub operator: Option<Address>,
-    /// An earlier node of this agent whose GPU and executor this one uses, too, each with its own stake: while one of them computes, the
-    /// other is given its next task, so that the card does not wait for the chain. What says something of the GPU stands there.
+    /// An earlier node of this agent whose GPU and executor this node uses too, each with its own stake: while one computes, the other
+    /// gets its next task, so that the card does not wait for the chain. The settings of the GPU belong to the earlier node.
     pub shares: Option<String>,
     /// The GPU, by its UUID or its number as `nvidia-smi -L` lists them. Without it, and without `gpu_name`, the first.
     pub gpu: Option<String>,
-    /// The GPU's name, where it is not asked for: MIG, unified memory, no NVIDIA driver.
+    /// The GPU's name, where NVIDIA's library is not asked for it: MIG, unified memory, no NVIDIA driver.
     pub gpu_name: Option<String>,
-    /// Its memory in GiB, where it is not asked for.
+    /// Its memory in GiB, with `gpu_name`.
     pub vram: Option<u16>,
-    /// Joins with this stake if the node is not joined; without it that is left to the operator.
+    /// The stake to join with, if the operator never joined a node; left out, joining is left to the operator.
     #[serde(default, deserialize_with = "maybe_amount")]
     pub stake: Option<U256>,
     /// Models that the node holds when it joins, by name or as 0x and the id.
     #[serde(default)]
     pub models: Vec<String>,
-    /// The command that downloads a model, which it finds in MUSTER_MODEL (name or id) and MUSTER_MODEL_ID.
+    /// The command that downloads a model. It gets the model in MUSTER_MODEL (name or id) and MUSTER_MODEL_ID.
     pub download: Option<Vec<String>>,
-    /// Seconds that it may take. For a task that needs the model it has to end when the executor would be killed, too.
+    /// Seconds that `download` may take. For a task that needs the model it ends at `lead` at the latest.
     #[serde(default = "hour")]
     pub download_within: u64,
     /// Seconds before a task's deadline at which the executor is killed, so that an error can still be reported: a report costs
@@ -141,44 +141,44 @@ pub struct Node {
     /// agent finds it after a restart.
     #[serde(default = "ten")]
     pub lead: u64,
-    /// Whether another node of this agent may have the same GPU with an executor of its own: both have to fit.
+    /// Whether another node of this agent may have the same GPU with an executor of its own: both must fit.
     #[serde(default)]
     pub beside: bool,
-    /// Seconds after which a self-test that failed is made again, and a node without golden tasks is tried again.
+    /// Seconds after which a failed self-test is made again, and a node without golden tasks is tried again.
     #[serde(default = "ten_minutes")]
     pub retest_after: u64,
-    /// What it takes work for.
+    /// The pay and the policies for which it takes work.
     #[serde(default)]
     pub terms: Terms,
-    /// What runs the tasks.
+    /// The program that runs the tasks.
     #[serde(default)]
     pub executor: Executor,
 }
 
-/// What runs tasks.
+/// The program that runs tasks.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Executor {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Whether it is started anew for each task.
+    /// Whether it starts anew for each task.
     #[serde(default)]
     pub once: bool,
     /// The directory it runs in; golden tasks are in `golden` there, if `golden` says nothing else.
     pub directory: Option<PathBuf>,
     /// The directory with golden tasks.
     pub golden: Option<PathBuf>,
-    /// Seconds until it has to say that it is ready.
+    /// Seconds until it must say that it is ready.
     #[serde(default = "ten_minutes")]
     pub ready_within: u64,
     /// Seconds that a golden task may take.
     #[serde(default = "ten_minutes")]
     pub golden_within: u64,
-    /// The user that it runs as, whose group has the same name: another than the agent's, whose keys it could read else.
+    /// The user that it runs as, whose group has the same name: a user other than the agent's, which cannot read the keys.
     pub user: Option<String>,
     /// The container that it runs in, instead.
     pub container: Option<Container>,
-    /// Where one that is kept apart finds inputs and leaves results; a folder of this agent's in the one for temporary files, if left out.
+    /// Where an executor that is kept apart finds inputs and leaves results; left out, a folder of this agent's among temporary files.
     pub exchange: Option<PathBuf>,
     /// Environment variables for it, beside PATH, HOME and the like.
     #[serde(default)]
