@@ -27,10 +27,6 @@ const allowed = [
   ["devnode/src/evm.rs", "devnode/src/exec.rs", "devnode/src/fork.rs", "devnode/src/genesis.rs", "devnode/src/precompiles/", "devnode/src/proof.rs", "devnode/src/state.rs", "devnode/src/stylus/"],
   // One type, the chain, in several files.
   ["devnode/src/chain/"],
-  // One type, the model, in two files.
-  ["test/model/src/model.rs", "test/model/src/model/left.rs"],
-  // The adversary's parts.
-  ["test/model/src/search/"],
 ];
 
 const bare = (text) =>

@@ -22,8 +22,6 @@ use muster_protocol::{Host, Network};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use left::Left;
-
 mod left;
 
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
@@ -720,6 +718,27 @@ struct Account {
     kicked: bool,
     /// Whether it works for the node of another.
     works: bool,
+}
+
+/// Why nobody saw a queued task that idle nodes could run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Why {
+    Error,
+    Unrested,
+    Listed,
+    Missed,
+    Full,
+    Behind,
+    KeptOut,
+}
+
+/// What was queued beside idle nodes after the call before.
+#[derive(Clone, Default, Debug)]
+struct Left {
+    idle: BTreeSet<u32>,
+    waiting: BTreeSet<u32>,
+    queued: BTreeSet<u64>,
+    tasks: BTreeMap<u64, Why>,
 }
 
 /// The network as plain collections.

@@ -2,8 +2,9 @@
 
 use muster_core::validation::payment;
 use muster_model::search::book::{Cause, Tally};
+use muster_model::search::harm::Harm;
 use muster_model::search::hold;
-use muster_model::search::hunt::{hunt, Budget, Harm, Per};
+use muster_model::search::hunt::{hunt, Budget, Per};
 use muster_model::search::price::{fifty_tens, lone_sender, share, Required};
 use muster_model::search::rules::Rule;
 use muster_model::search::{season, season_of, season_under, Strategy, LIVES};

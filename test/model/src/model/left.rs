@@ -14,29 +14,8 @@
 //! It stays so until another node becomes available that could be one of those, or anyone pokes an idle one. Nodes that wait for others are
 //! not idle: the model foretells until when they do, which is `holdTime` at most.
 
-use super::{Model, Task, E, PENDING};
+use super::{Left, Model, Task, Why, E, PENDING};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Why nobody saw it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Why {
-    Error,
-    Unrested,
-    Listed,
-    Missed,
-    Full,
-    Behind,
-    KeptOut,
-}
-
-/// What was so after the call before.
-#[derive(Clone, Default, Debug)]
-pub(super) struct Left {
-    idle: BTreeSet<u32>,
-    waiting: BTreeSet<u32>,
-    queued: BTreeSet<u64>,
-    tasks: BTreeMap<u64, Why>,
-}
 
 impl Model {
     /// Of these nodes those that could run a task now, alone or as one of several.

@@ -1,6 +1,7 @@
 //! What nodes do, honest ones and the adversary's, and those who drive.
 
-use super::arena::{false_answer, Arena, Nature, Side, DRIVER, HELPER};
+use super::arena::{Arena, DRIVER, HELPER};
+use super::parties::{false_answer, Nature, Side};
 use super::plan::{Answer, Away, Leave, Pace, Plan, Reveal, HONEST};
 use super::DEVIATES;
 use crate::world::{commitment, ids, stage, who, TOKEN};

@@ -1,6 +1,7 @@
 //! The network, its people and its blocks; and what has to hold after every call.
 
 use super::book::Book;
+use super::parties::{Nature, Side};
 use super::rules::Rule;
 use crate::meter::Meter;
 use crate::world::decode;
@@ -20,29 +21,6 @@ use muster_protocol::store::groups::{places, Group};
 use muster_protocol::store::node::NodeHandle;
 use muster_protocol::{programs, IMuster, Network, Result};
 use std::collections::{HashMap, HashSet};
-
-/// Whose somebody is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// Plays by the rules.
-    Honest,
-    /// One mind with all others of this side.
-    Adversary,
-}
-
-/// What the right answer to a task is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Nature {
-    /// One, the same for all.
-    #[default]
-    Plain,
-    /// None: every node's differs.
-    NoRight,
-    /// Two, and a node of the same card may have either.
-    Ambiguous,
-    /// One, which honest nodes cannot have: they lack the model, or the input, and report an error.
-    Lacking,
-}
 
 /// Operators begin here; a person's number is also the order in which they came.
 const OPERATORS: u64 = 100;
@@ -110,15 +88,6 @@ pub struct Arena {
     /// What is said of a failure.
     pub place: String,
     calls: u64,
-}
-
-/// The answer that the adversary's nodes give when they lie.
-pub fn false_answer(id: u64) -> B256 {
-    // Far from every right one as images too.
-    let mut word: B256 = keccak256((id, "false").abi_encode());
-    word[0] |= 1;
-    word[8..].fill(0);
-    word
 }
 
 impl Arena {

@@ -1,6 +1,6 @@
 //! Who spent, earned and lost what, read from the logs alone.
 
-use super::arena::{false_answer, Nature, Side};
+use super::parties::{false_answer, Nature, Side};
 use muster_core::validation::payment;
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::IMusterEvents as E;

@@ -1,9 +1,10 @@
 //! Lives and seasons.
 
 use super::agents::Game;
-use super::arena::{Arena, Nature, Side, CLIENT, CREATOR};
+use super::arena::{Arena, CLIENT, CREATOR};
 use super::book::Tally;
 use super::moves::{CLIENTS_GROUP, PRIVATE_MODEL};
+use super::parties::{Nature, Side};
 use super::plan::{Plan, Strategy, HONEST};
 use super::rules::Rule;
 use super::ALONE;

@@ -3,12 +3,14 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | [`parties`] | whose people and tasks are, and what is right |
 //! | [`arena`] | the network, its people and its blocks; what has to hold after every call |
 //! | [`book`] | who spent, earned and lost what, from the logs |
 //! | [`plan`] | the strategies, as plans of one life |
 //! | [`agents`] | what nodes do, honest ones and the adversary's, and those who drive |
 //! | [`moves`] | what the adversary does besides answering |
 //! | [`life`] | lives and seasons |
+//! | [`harm`] | what an attack can be after |
 //! | [`hunt`] | the best plans, bred |
 //! | [`hold`] | a node kept from work by reservations that come to nothing: a small search of its own |
 //! | [`rules`] | rules of old, put back to see what the search finds then |
@@ -20,12 +22,15 @@
 pub mod agents;
 pub mod arena;
 pub mod book;
+pub mod harm;
 pub mod hold;
 pub mod hunt;
 pub mod life;
 pub mod moves;
+pub mod parties;
 pub mod plan;
 pub mod price;
+mod put_back;
 pub mod rules;
 
 pub use life::{season, season_of, season_under, LIVES};

@@ -1,7 +1,8 @@
 //! What the adversary does besides answering.
 
 use super::agents::{Game, Job, Sent};
-use super::arena::{Nature, Side, CARD, COMMON_MODEL, CREATOR, HELPER};
+use super::arena::{CARD, COMMON_MODEL, CREATOR, HELPER};
+use super::parties::{Nature, Side};
 use super::plan::OFFERS;
 use crate::world::{spec, who, TOKEN};
 use alloy_primitives::B256;

@@ -1,6 +1,6 @@
 //! The strategies, as plans of one life.
 
-use super::arena::{Nature, Side};
+use super::parties::{Nature, Side};
 use crate::world::{Dice, TOKEN};
 
 /// What a task of its own offers for each node's work, in wei: as little as it may, one for each second that it is expected to take; a
