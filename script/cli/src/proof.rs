@@ -13,10 +13,12 @@ use std::{
 
 use anyhow::{ensure, Context, Result};
 use muster_sim::numbers::thousands;
+use syn::visit::Visit;
 
 use crate::{build, markdown::row, wasm::MAX_CODE};
 
-const WEAKNESSES: &str = "contracts/protocol/tests/weaknesses.rs";
+/// The tests by who attacks, of which those of single tasks try the weaknesses and play the attacks.
+const SECURITY: &str = "contracts/protocol/tests/security";
 
 /// A weakness and its test.
 pub struct Weakness {
@@ -39,23 +41,41 @@ impl Weakness {
 /// The weaknesses, from the comments of their tests.
 ///
 /// # Errors
-/// When the file cannot be read, or the comment of a test `wNN_…` does not read `NN: what was. Here what holds.`
+/// When a file cannot be read, or the comment of a test `wNN_…` does not read `NN: what was. Here what holds.`
 pub fn weaknesses(root: &Path) -> Result<Vec<Weakness>> {
-    let parsed = syn::parse_file(&fs::read_to_string(root.join(WEAKNESSES))?)?;
+    let mut functions = Functions::default();
+    for file in fs::read_dir(root.join(SECURITY))? {
+        functions.visit_file(&syn::parse_file(&fs::read_to_string(file?.path())?)?);
+    }
     let mut found = Vec::new();
-    for item in parsed.items {
-        let syn::Item::Fn(function) = item else { continue };
+    for function in functions.0 {
         let test = function.sig.ident.to_string();
         let digits = test.strip_prefix('w').and_then(|rest| rest.split('_').next());
         let Some(number) = digits.and_then(|digits| digits.parse().ok()) else { continue };
         let comment = comment(&function.attrs);
         let parts = comment.strip_prefix(&format!("{number}: ")).and_then(|text| text.split_once(" Here "));
         let (was, holds) =
-            parts.with_context(|| format!("the comment of {test} in {WEAKNESSES} does not read `{number}: … Here …`"))?;
+            parts.with_context(|| format!("the comment of {test} in {SECURITY} does not read `{number}: … Here …`"))?;
         let holds = holds.chars().enumerate().map(|(i, c)| if i == 0 { c.to_ascii_uppercase() } else { c }).collect();
         found.push(Weakness { number, was: was.into(), holds, test });
     }
+    found.sort_by_key(|weakness: &Weakness| weakness.number);
     Ok(found)
+}
+
+/// All functions of a file, whatever modules they are in.
+#[derive(Default)]
+struct Functions(Vec<syn::ItemFn>);
+
+impl Visit<'_> for Functions {
+    fn visit_item_fn(&mut self, function: &syn::ItemFn) {
+        self.0.push(function.clone());
+    }
+}
+
+/// A test's name without its modules.
+fn name(test: &str) -> &str {
+    test.rsplit("::").next().unwrap_or(test)
 }
 
 fn comment(attributes: &[syn::Attribute]) -> String {
@@ -150,21 +170,9 @@ impl Heard {
 pub fn run(root: &Path) -> Result<()> {
     let mut heard = Heard::default();
     eprintln!("proof: in memory");
-    let native = [
-        "--test",
-        "draw",
-        "--test",
-        "native",
-        "--test",
-        "weaknesses",
-        "--test",
-        "attacks",
-        "--test",
-        "life",
-        "--test",
-        "outcomes",
-    ];
+    let native = ["--test", "draw", "--test", "native", "--test", "life", "--test", "outcomes"];
     heard.listen(root, &[&native[..], &["--", "--show-output"]].concat())?;
+    heard.listen(root, &["--test", "security", "--", "--show-output", "single::"])?;
     eprintln!("proof: through compiled WASM, on the embedded node");
     heard.listen(root, &["--test", "network", "--", "--show-output", "model::", "outcomes::", "weight::"])?;
     let file = root.join("docs/generated/proof.md");
@@ -234,7 +242,7 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
 
     page += WEAK;
     for weakness in weaknesses(root)? {
-        ensure!(heard.passed.contains(&weakness.test), "{} did not run", weakness.test);
+        ensure!(heard.passed.iter().any(|test| name(test) == weakness.test), "{} did not run", weakness.test);
         page += &weakness.row();
     }
     page += WORDS;
@@ -250,13 +258,15 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
         page += &figure.row(&["call", "tried", "refused"])?;
     }
     page += ATTACKS;
-    for figure in heard.of("attack", "comes to")? {
+    let mut attacks = heard.of("attack", "comes to")?;
+    attacks.sort_by_key(|figure| name(&figure.test));
+    for figure in attacks {
         page += &format!(
             "| {} | {} | {} | `{}` |\n",
             figure.get("attack")?,
             figure.get("with")?,
             figure.get("comes to")?,
-            figure.test
+            name(&figure.test)
         );
     }
     page += MUTANTS;
@@ -325,7 +335,7 @@ share of draws that go to a node without the model although one that holds it is
 const ATTACKS: &str = "
 ## What attacks cost
 
-Attacks that an audit found, each played as it was made (`contracts/protocol/tests/attacks.rs`). A gas figure of these is that of
+Attacks that an audit found, each played as it was made (`contracts/protocol/tests/security`). A gas figure of these is that of
 storage and logs, worked out natively; [gas.md](gas.md) has those of compiled programs.
 
 | attack | with | comes to | test |
@@ -493,7 +503,7 @@ of validations use up the reserve. Tasks that were not sampled are compared too.
 const WEAK: &str = "
 ## The 21 weaknesses of earlier implementations
 
-Tests in `contracts/protocol/tests/weaknesses.rs`, by number.
+Tests in `contracts/protocol/tests/security`, by number.
 
 | | what it was | what holds here | test | |
 | ---: | --- | --- | --- | --- |
