@@ -448,6 +448,21 @@ fn models_of(mask: u64) -> Vec<u64> {
 
 // ---------------------------------------------------------------- the model
 
+/// What a group was chosen of.
+#[derive(Clone, Debug)]
+struct Choice {
+    /// The candidates.
+    pool: Vec<u32>,
+    /// Whether those were all there were.
+    everybody: bool,
+    /// Nodes that were reserved in vain, and let go since.
+    gone: Vec<u32>,
+    /// Whether the group is scored.
+    scored: bool,
+    /// The application's profile then, with the target that was chosen for.
+    profile: Profile,
+}
+
 #[derive(Clone, Debug)]
 struct Task {
     id: u64,
@@ -486,9 +501,8 @@ struct Task {
     began: u64,
     /// Nodes that wait for its draw, of a Pending task that takes several.
     reserved: Vec<u32>,
-    /// Of a Pending task whose nodes are chosen, and whose group another draw forms: the candidates they were chosen of, whether those were
-    /// all there were, nodes that were reserved in vain, and whether the group is scored.
-    chosen: Option<(Vec<u32>, bool, Vec<u32>, bool)>,
+    /// Of a Pending task whose nodes are chosen, and whose group another draw forms.
+    chosen: Option<Choice>,
     part: Part,
 }
 
@@ -1745,13 +1759,15 @@ impl Model {
     /// Records scores of some node, where that can be done without a judgement.
     fn record_some<S: System>(&mut self, real: &mut S, node: u64, score: u64) -> Vec<Logged> {
         let Some(&node) = self.nodes.keys().nth((node % self.nodes.len().max(1) as u64) as usize) else { return Vec::new() };
+        // No judgement is made before the draws that are due.
+        if self.draws_due() {
+            return Vec::new();
+        }
         // Now and then a whole pool's worth, or nobody would ever be kicked out.
         let (score, times) = ([10, 5, 2, 0, 0, 2][(score % 6) as usize], if score >> 60 == 1 { 51 } else { 1 });
         let Some(out) = real.record(node, score, times) else { return Vec::new() };
         self.follow(real, 0, out, |model, t| {
-            let by = who(50);
-            let served = model.serve(t, by, 0, 2, true);
-            model.readmit(t, by, served > 0);
+            model.readmit(t, who(50), false);
             (0..times).for_each(|_| model.score(t, node, score));
             Ok(0)
         })

@@ -143,7 +143,7 @@ impl Model {
     pub(super) fn draw_rated(&mut self, t: &mut Trace, mut task: Task, known: bool) {
         let mut before = task.chosen.take();
         let forms = matches!(t.peek(), Some(E::GroupFormed(formed)) if formed.id == task.id);
-        if let Some((.., gone, _)) = before.as_mut().filter(|_| !forms) {
+        if let Some(Choice { gone, .. }) = before.as_mut().filter(|_| !forms) {
             let freed = |e: &E| if let E::NodeExcluded(e) = e { Some(e.node) } else { None };
             let freed: Vec<u32> = t.events[t.next..].iter().map_while(freed).collect();
             if freed.is_empty() {
@@ -196,20 +196,24 @@ impl Model {
                     ..chosen
                 };
                 t.expect(E::GroupChosen(told));
-                self.pending.push_front(Task { reserved, chosen: Some((pool, everybody, Vec::new(), scored)), ..task });
+                let profile = Profile { target: p.target, ..self.application(task.creator).profile };
+                let choice = Choice { pool, everybody, gone: Vec::new(), scored, profile };
+                self.pending.push_front(Task { reserved, chosen: Some(choice), ..task });
             }
             Some(E::GroupFormed(formed)) if formed.id == task.id => {
                 assert!(known || before.is_some(), "{formed:?}");
                 // Of those who were there when they were chosen.
-                let none = (pool.clone(), everybody, Vec::new(), scored);
-                let (candidates, everybody, gone, scored) = before.as_ref().unwrap_or(&none);
-                assert!(!formed.nodes.iter().any(|node| gone.contains(node)), "{formed:?} of {gone:?}");
-                assert!(candidates.len() >= most, "{formed:?} of {candidates:?}");
-                if !*everybody {
+                let at_once = before.is_none();
+                let choice = before.unwrap_or_else(|| {
+                    let profile = self.application(task.creator).profile;
+                    Choice { pool, everybody, gone: Vec::new(), scored, profile }
+                });
+                assert!(!formed.nodes.iter().any(|node| choice.gone.contains(node)), "{formed:?} of {choice:?}");
+                if !choice.everybody {
                     self.note("rated: drawn pool");
                 }
-                let chosen = self.choose(t, &task, &formed, candidates, *everybody);
-                self.form_at_once(t, task.clone(), &formed, *scored);
+                let chosen = self.choose(t, &task, &formed, &choice, at_once);
+                self.form_at_once(t, task.clone(), &formed, choice.scored);
                 let (drawn, others): (Vec<u32>, Vec<u32>) = reserved.iter().partition(|node| formed.nodes.contains(node));
                 if !drawn.is_empty() {
                     self.note("rated: a reserved node chosen");
@@ -262,8 +266,9 @@ impl Model {
         self.applications.insert(task.creator, app);
     }
 
-    /// Checks who was chosen of a pool, sets the target where that is due, and gives the event that has to tell it.
-    fn choose(&mut self, t: &Trace, task: &Task, told: &GroupFormed, pool: &[u32], everybody: bool) -> E {
+    /// Checks who was chosen of a pool, sets the target where that is due and the group chosen `at_once`, and gives the event that has to tell it.
+    fn choose(&mut self, t: &Trace, task: &Task, told: &GroupFormed, choice: &Choice, at_once: bool) -> E {
+        let pool = &choice.pool;
         let rating = |node: &u32| self.nodes[node].rating();
         for (i, node) in told.nodes.iter().enumerate() {
             assert!(pool.contains(node) && !told.nodes[..i].contains(node), "{node} of {pool:?}: {told:?}");
@@ -271,10 +276,11 @@ impl Model {
         let mut group: Vec<u64> = told.nodes.iter().map(rating).collect();
         let mut ratings: Vec<u64> = pool.iter().map(rating).collect();
         [&mut group, &mut ratings].into_iter().for_each(|all| all.sort_unstable_by_key(|&r| Reverse(r)));
-        let p = self.application(task.creator).profile;
-        let (least, most) = bounds(&p, task);
+        let p = &choice.profile;
+        let (least, most) = bounds(p, task);
+        assert!(pool.len() >= most, "{told:?} of {pool:?}");
         let algorithm = Algorithm::new(p.algorithm).expect("within bounds");
-        let foretold = foretold(algorithm, everybody);
+        let foretold = foretold(algorithm, choice.everybody);
         let size = told.nodes.len();
         if most < p.most as usize {
             self.note("rated: paid for fewer than the profile says now");
@@ -284,9 +290,16 @@ impl Model {
             _ => None,
         });
         let chosen = chosen.expect("it tells what was chosen");
-        self.renew(task, &chosen, &ratings, everybody);
-        let p = self.application(task.creator).profile;
-        let (target, reached) = (p.target, chosen.likelihood >= p.target);
+        if at_once {
+            self.renew(task, &chosen, &ratings, choice.everybody);
+        }
+        // It may have been changed since they were chosen.
+        let now = self.application(task.creator).profile;
+        let target = if at_once { now.target } else { p.target };
+        if !at_once && now != *p {
+            self.note("rated: formed under another profile");
+        }
+        let reached = chosen.likelihood >= target;
         assert!((likelihood(&group) - chosen.likelihood as f64 / ONE as f64).abs() < NEAR, "{chosen:?} of {group:?}");
         assert!((least..=most).contains(&size), "{told:?}: {least} to {most}");
         assert!(reached || size == most, "{chosen:?} has not reached its target");
@@ -312,12 +325,11 @@ impl Model {
         } else {
             "rated: group between"
         });
-        let (creator, algorithm) = (task.creator.into(), p.algorithm);
         E::GroupChosen(IMuster::GroupChosen {
-            creator,
-            algorithm,
+            creator: task.creator.into(),
+            algorithm: now.algorithm,
             size: size as u8,
-            target,
+            target: now.target,
             id: task.id,
             group: told.group,
             ..chosen
