@@ -337,7 +337,7 @@ With LOAD % of a million nodes at work, so many tasks may take BUSY s each on av
 ";
 
 const SIMULATED: &str = "\
-Simulated, not extrapolated: a [made-up network](../research/simulator.md#made-up-workloads) of NODES nodes, EACH tasks for each, load 0.7, and policy 2 for one task in ten. The network runs undivided and in instances of each size, every instance on the contract's own code. *By region*: nodes are
+Simulated, not extrapolated: a [made-up network](../research/simulator-engine.md#made-up-workloads) of NODES nodes, EACH tasks for each, load 0.7, and policy 2 for one task in ten. The network runs undivided and in instances of each size, every instance on the contract's own code. *By region*: nodes are
 spread evenly. Tasks are spread evenly but for luck, or regions' demands are drawn within UNEVEN % of the mean. *By base model*: each instance serves an equal share of the demand for base models. Several instances share a popular model, and rare models share one. A node goes to the
 instance of one of its models that has the fewest nodes. Tasks never move between instances. Extrapolated: a million nodes are many more instances of the same sizes. An instance works the same however many there are beside it.";
 

@@ -44,7 +44,7 @@ enum Command {
     /// figures/ a picture (SVG) of each and its results (CSV). Takes 10 to 15 minutes of processor time without --quick.
     ///
     /// With a workload, --requests and --nodes or --tasks and --fleet, it runs that one, prints what came out of it, and
-    /// writes it to two tables (network.csv, network-nodes.csv). docs/research/simulator.md says what is simulated.
+    /// writes it to two tables (network.csv, network-nodes.csv). docs/research/simulator-engine.md says what is simulated.
     #[command(after_help = EXAMPLES)]
     Network(Network),
     /// Searches for what attacks on validation come to, on the contract's own code

@@ -1,4 +1,4 @@
-//! Who takes part and what is asked of them: made up, or read from traces. `docs/research/simulator.md` describes both.
+//! Who takes part and what is asked of them: made up, or read from traces. `docs/research/simulator-engine.md` describes both.
 
 use std::collections::HashMap;
 
