@@ -1,5 +1,5 @@
 // Writes state/: a development node's chain with Muster deployed on it, which the test network of the package begins with.
-// MUSTER_DEVNODE and MUSTER_CLI name the binaries; the programs have to be built (script/build). state/muster.json is put there last, so where it is
+// MUSTER_DEVNODE and MUSTER_CLI name the binaries; the programs must be built (script/build). state/muster.json is put there last, so where it is
 // the rest is too, however this ends. It comes out the same, byte by byte, whenever it is made of the same programs.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ const ask = async (url, method, ...params) => {
   return result;
 };
 const ended = new Promise((resolve) => node.on("exit", resolve));
-// Without whom the node would go on.
+// Without it the node would go on.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 process.on("exit", () => {
   node.kill();

@@ -353,7 +353,7 @@ fn estimates_suffice() {
         // Three frames deep: every one keeps a 64th.
         (forward, B256::left_padding_from(forward.as_slice()).to_string()),
     ] {
-        // The sender matters: his account is warm.
+        // The sender matters: their account is warm.
         let gas = node.ok("eth_estimateGas", json!([{"from": dev().address(), "to": to, "data": data}]));
         let hash = node.ok("eth_sendTransaction", json!([{"to": to, "data": data, "gas": gas}]));
         let receipt = node.ok("eth_getTransactionReceipt", json!([hash]));

@@ -42,7 +42,7 @@ fn keep(path: &Path) -> Result<Rpc, String> {
     Devnode::start(config).map(Rpc).map_err(|e| e.to_string())
 }
 
-/// A bit of everything; gives what has to be there afterwards.
+/// A bit of everything; gives what must be there afterwards.
 fn live(node: &Rpc) -> Address {
     let store = node.deploy(STORE);
     for value in 1..=5 {

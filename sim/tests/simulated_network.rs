@@ -476,7 +476,7 @@ fn extreme_workloads_end() {
 }
 
 /// What a small run wrote when it was last looked at. Another machine, or any change that is not meant to change
-/// results, has to write the same.
+/// results, must write the same.
 const DIGEST: &str = "0x71d1603247187df8e603051ab45d13659369b63edd706ee760048e5e69485600";
 
 #[test]

@@ -39,7 +39,7 @@ pub struct Told {
     pub given: Option<Given>,
     /// Whether it was set apart, or waits for a draw: by now there may be something to do about it.
     pub apart: bool,
-    /// The block that has to come before something can be done.
+    /// The block that must come before something can be done.
     pub awaits: Option<u64>,
 }
 
@@ -230,7 +230,7 @@ impl Answers {
         self.put(job)
     }
 
-    /// Reveals a job's answer where it can be; what somebody has to do first, if anything.
+    /// Reveals a job's answer where it can be; what somebody must do first, if anything.
     pub async fn reveal(&self, job: &mut Job, head: &Head, running: Option<&IMuster::TaskView>) -> Result<Option<What>> {
         if job.place == 0 {
             return self.reveal_alone(job, head, running).await;

@@ -13,7 +13,7 @@ use crate::config::{self, Container};
 pub struct Start {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What goes before a program that has to be the executor's user, too.
+    /// What goes before a program that must be the executor's user, too.
     pub prefix: Vec<String>,
     /// A line for the shell that ends what a signal to the process group does not reach.
     pub end: Option<String>,

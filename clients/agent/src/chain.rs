@@ -149,7 +149,7 @@ impl Chain {
         Ok(found)
     }
 
-    /// The number of an operator's node; 0 if he never joined one.
+    /// The number of an operator's node; 0 if they never joined one.
     pub async fn node_of(&self, operator: alloy::primitives::Address) -> Result<u32> {
         Ok(self.muster.read(IMuster::nodeOfCall { who: operator }).await?)
     }

@@ -165,7 +165,7 @@ impl Card {
     }
 
     /// Runs a task, and kills the executor with all that it has started if it is not done in time; nothing if it was not free before.
-    /// `compared` says that others' answers have to be equal. A task that was beside others when the executor ended is run once more,
+    /// `compared` says that others' answers must be equal. A task that was beside others when the executor ended is run once more,
     /// alone: it may have been another that ended it.
     pub async fn run(&self, run: &Run, until: Instant, compared: bool) -> Option<Ran> {
         let alone = compared && !self.queue().alike;

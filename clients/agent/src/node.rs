@@ -1,4 +1,4 @@
-//! A node's life: what the contract's state and the journal say it has to do, again and again. Events only wake it.
+//! A node's life: what the contract's state and the journal say it must do, again and again. Events only wake it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

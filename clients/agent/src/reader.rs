@@ -14,7 +14,7 @@ use crate::journal::News;
 use crate::shared::Shared;
 use crate::{say, work};
 
-/// What is new, and whom it concerns.
+/// A new event, and the nodes that it concerns.
 #[derive(Default)]
 struct Heard {
     news: Vec<News>,

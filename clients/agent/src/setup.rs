@@ -1,4 +1,4 @@
-//! What has to be there before a node works: its key, its GPU, an executor that answers as it should, and its place in the network.
+//! What must be there before a node works: its key, its GPU, an executor that answers as it should, and its place in the network.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::shared::Shared;
 use crate::{config, golden, pauses, say, work};
 
 /// A node that can begin: it is joined. Whether its GPU and its executor are as they were is found out while it goes on, for
-/// what it has committed to has to be revealed even if they are not.
+/// what it has committed to must be revealed even if they are not.
 pub struct Ready {
     pub answers: Answers,
     /// What opens inputs that are sealed to the node.

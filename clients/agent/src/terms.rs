@@ -1,4 +1,4 @@
-//! What an operator takes work for: the least that a second has to bring, and the policies.
+//! What an operator takes work for: the least that a second must bring, and the policies.
 
 use alloy::primitives::U256;
 use muster_client::{parse_amount, show_amount, IMuster};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
-    /// The least that an estimated second has to bring the node, by the kind of task.
+    /// The least that an estimated second must bring the node, by the kind of task.
     #[serde(default)]
     pub least: Least,
     /// The policies that it works under; all, if left out.
@@ -48,7 +48,7 @@ fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<U256, D::Error> {
     parse_amount(&String::deserialize(from)?).map_err(serde::de::Error::custom)
 }
 
-/// Members of a group, among whom a fee is shared, where the task itself does not tell how many it will have.
+/// Members of a group that share a fee, where the task itself does not tell how many it will have.
 const MEMBERS: u64 = 3;
 
 /// What an estimated second of a task brings a node that answers right, in wei: its share, where there are several, as if all were as quick.

@@ -139,7 +139,7 @@ impl Work {
         self.shared.journal.put(&self.job)
     }
 
-    /// Runs the task; its result is in the output file. Returns whom the result is to be sealed to, if to anybody.
+    /// Runs the task; its result is in the output file. Returns the key that the result is to be sealed to, if any.
     async fn execute(&self, created: &IMuster::TaskCreated) -> Result<Option<String>, Failure> {
         let spec = &created.spec;
         let place = self.shared.config.work(&self.node);
@@ -212,7 +212,7 @@ impl Work {
         }
     }
 
-    /// Opens an input that is sealed, in its place. Returns whom the result is to be sealed to.
+    /// Opens an input that is sealed, in its place. Returns the key that the result is to be sealed to.
     fn opened(&self, file: &Path) -> Result<Option<String>, Failure> {
         let mut head = Vec::new();
         let beginning = File::open(file).and_then(|file| file.take(SEALED.len() as u64).read_to_end(&mut head));
@@ -253,7 +253,7 @@ impl Work {
         };
         let mut name = format!("{}-{}", self.job.task, self.job.deadline);
         if let Some(reply) = reply {
-            // Once: what is stored again has to be the same.
+            // Once: what is stored again must be the same.
             let sealed = seal_result(&bytes, &reply).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
             fs::write(&output, sealed).context("the result cannot be sealed")?;
             name += PRIVATE;
@@ -322,7 +322,7 @@ pub fn prepare(work: &Path) -> Result<()> {
     Ok(muster_client::private_directory(&results(work))?)
 }
 
-/// Removes a result that is not needed any more. One that was judged wrong is: somebody has to find out why.
+/// Removes a result that is not needed any more. One that was judged wrong is: somebody must find out why.
 pub fn forget(work: &Path, job: &Job) {
     if let Some(name) = job.result.as_ref().filter(|_| job.outcome.as_deref() != Some("wrong")) {
         let _ = fs::remove_file(results(work).join(name));

@@ -1,5 +1,5 @@
 //! A network of agents, as processes, that compute embeddings while they are killed, the endpoint is away, one cheats and one is slow.
-//! And one that somebody attacks by tasks which no node can run; what that costs him is printed.
+//! And one that somebody attacks by tasks which no node can run; what that costs them is printed.
 //!
 //! The long form, by the agents, tasks and minutes that are asked for: 20, 1,000 and none if none are:
 //! `AGENTS=20 TASKS=1000 MINUTES=30 script/test -p muster-agent --test fleet -- --ignored --nocapture`
@@ -52,7 +52,7 @@ const FEE: u64 = 70_000;
 /// Tasks of each kind: as many as once paused three nodes.
 const TASKS: usize = 6;
 
-/// What somebody has, with what the contract owes him.
+/// What somebody has, with what the contract owes them.
 async fn wealth(site: &Site, who: &Account) -> U256 {
     let balance: U256 = site.muster.endpoints().ask("eth_getBalance", (who.address(), "latest")).await.unwrap();
     let account = site.muster.read(IMuster::accountCall { who: who.address() }).await.unwrap();

@@ -52,7 +52,7 @@ enum Command {
         /// Its name, or its number
         parameter: String,
     },
-    /// Propose that functions are answered by another program, which has to be active; script/deploy does it for all of a build
+    /// Propose that functions are answered by another program, which must be active; script/deploy does it for all of a build
     ProposePrograms(Change),
     /// Take back what was proposed for these functions
     WithdrawPrograms(Change),
@@ -141,7 +141,7 @@ fn find(text: &str) -> Result<(u8, bool)> {
     Ok((found["number"].as_u64().unwrap_or_default() as u8, found["delayed"] == true))
 }
 
-/// Who has to send a call.
+/// Who must send a call.
 #[derive(Clone, Copy)]
 enum By {
     Owner,

@@ -97,7 +97,7 @@ pub enum Node {
     Quit,
     /// Have paid out what the contract owes the account
     Withdraw {
-        /// To whom [default: the account]
+        /// The account to pay [default: the key's own]
         #[arg(long)]
         to: Option<Address>,
     },

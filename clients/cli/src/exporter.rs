@@ -228,7 +228,7 @@ impl Looks<'_> {
 mod tests {
     use super::*;
 
-    /// Every metric that a rule or a picture names is there, and every metric that an owner has to act on has a rule.
+    /// Every metric that a rule or a picture names is there, and every metric that an owner must act on has a rule.
     #[test]
     fn rules_and_pictures_name_metrics_that_there_are() {
         let (rules, board) = (include_str!("../deploy/alerts.yaml"), include_str!("../deploy/dashboard.json"));

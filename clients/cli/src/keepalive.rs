@@ -1,6 +1,6 @@
 //! When the contract's programs expire, and another year for those that soon will. docs/deploying.md explains it.
 //!
-//! What has expired already has to be activated again, which script/keepalive does.
+//! What has expired already must be activated again, which script/keepalive does.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

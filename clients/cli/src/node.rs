@@ -54,7 +54,7 @@ pub struct Models {
 
 #[derive(Subcommand)]
 pub enum Worker {
-    /// By the operator: name the account that may work for his node; it has to accept
+    /// By the operator: name the account that may work for the node; it must accept
     Set { worker: Address },
     /// By the operator: end the work of the one named, and pause the node, which nobody would answer for
     Remove {

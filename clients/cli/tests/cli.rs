@@ -43,7 +43,7 @@ impl Site {
         Person { key, home, url: self.url.clone(), muster: format!("{:?}", self.world.muster.address()) }
     }
 
-    /// Somebody with so many wei beside his gas.
+    /// Somebody with so many wei beside their gas.
     async fn person(&mut self, wei: u64) -> Person {
         let key = self.world.actor(wei).await;
         self.is(key.to_bytes())
@@ -80,7 +80,7 @@ impl Person {
         output
     }
 
-    /// Runs what has to succeed; its JSON.
+    /// Runs what must succeed; its JSON.
     fn done(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         let text = String::from_utf8_lossy(&output.stdout);
@@ -89,7 +89,7 @@ impl Person {
         serde_json::from_str(last).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {last}"))
     }
 
-    /// Runs what has to fail with a code; its JSON.
+    /// Runs what must fail with a code; its JSON.
     fn fails(&self, code: i32, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         let text = String::from_utf8_lossy(&output.stdout);

@@ -141,7 +141,7 @@ const sleep = (milliseconds, signal) =>
     signal.addEventListener("abort", done);
   });
 
-/** Sends once. A redirection is not followed: it would let a receiver choose whom this server calls. @param {Hook} hook @param {object} message @param {AbortSignal} signal */
+/** Sends once. A redirection is not followed: it would let a receiver choose the hosts that this server calls. @param {Hook} hook @param {object} message @param {AbortSignal} signal */
 async function post({ name, url, secret }, message, signal) {
   const body = JSON.stringify(message);
   const headers = { "content-type": "application/json", "user-agent": "muster-hooks", "muster-hook": name, "muster-signature": signature(secret, Math.floor(Date.now() / 1_000), body) };

@@ -206,7 +206,7 @@ export const task = onchainTable(
     ticket: t.bigint().notNull(),
     queue: t.numeric(NUMBER).notNull(),
     queuedAt: t.bigint().notNull(),
-    /** The node it started on, 0 for none yet; of a group whom the settlement named. */
+    /** The node it started on, 0 for none yet; of a group the one that the settlement named. */
     node: t.numeric(NUMBER).notNull(),
     /** When a node, or a group's first member, began; null before. */
     startedAt: t.bigint(),

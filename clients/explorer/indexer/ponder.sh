@@ -8,7 +8,7 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   touch node_modules/.package-lock.json
 fi
 # Ponder 0.16.10 asks the chain for every event of a contract by itself, for each range of blocks: what is to put them into one question takes `null`, which
-# stands for any topic, for a topic. Another version may have it otherwise, and then this has to be looked at.
+# stands for any topic, for a topic. Another version may have it otherwise, and then this must be looked at.
 sync=node_modules/ponder/dist/esm/sync-historical/index.js
 if ! grep -q 'hasTopic1 = filter.topic1 != null' $sync; then
   sed -i -E 's/(hasTopic([123]) = filter\.topic\2) !== undefined/\1 != null/' $sync

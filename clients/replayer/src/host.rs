@@ -38,7 +38,7 @@ pub struct Call<'a> {
     pub now: u64,
     /// The block.
     pub block: u64,
-    /// Whether the sender had no code: the transaction is known to be his own.
+    /// Whether the sender had no code: the transaction is known to be their own.
     pub signed: bool,
 }
 

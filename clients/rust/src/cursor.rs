@@ -19,7 +19,7 @@ const DENSE: usize = 64;
 /// Never more than so many.
 const MOST: usize = 256;
 
-/// Where reading a contract's events has come to. A consumer with a database of his own keeps it there, in the transaction
+/// Where reading a contract's events has come to. A consumer with a database of their own keeps it there, in the transaction
 /// that keeps what follows from the events; others leave it to [`Events`](crate::Events).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {

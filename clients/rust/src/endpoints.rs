@@ -37,7 +37,7 @@ pub struct Settings {
     pub compare_every: Duration,
     /// A node that is more than two blocks and this much time behind the others is not asked.
     pub behind: Duration,
-    /// So many blocks below the lowest head all have to have the same block.
+    /// So many blocks below the lowest head all must have the same block.
     pub settled: u64,
     /// How long what nodes have agreed about a function of a contract is believed of the first alone: then its answer is compared again.
     pub agreed: Duration,

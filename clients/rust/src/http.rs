@@ -132,7 +132,7 @@ impl Poster {
     }
 }
 
-/// Posts JSON to somebody who is to know, once; his answer is not looked at, but for its status.
+/// Posts JSON once. Of the answer only the status is read.
 pub async fn post_json(url: &str, body: &serde_json::Value) -> Result<(), Error> {
     let url = parse(url, &["http", "https"])?;
     let poster = Poster::new(Duration::from_secs(15), 1 << 20)?;

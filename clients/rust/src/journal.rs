@@ -54,7 +54,7 @@ pub struct Entry {
     pub nonce: u64,
     /// The caller's name for what it does, under which it is done once.
     pub name: Option<String>,
-    /// To whom; or what it creates.
+    /// The recipient; or the contract that it creates.
     pub to: TxKind,
     /// With how many wei.
     pub value: U256,

@@ -6,7 +6,7 @@ use serde_json::{json, Value};
 /// What is to be sent.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// To whom; by default it creates a contract, whose code `input` is to return.
+    /// The recipient; by default it creates a contract, whose code `input` is to return.
     pub to: TxKind,
     /// With how many wei.
     pub value: U256,

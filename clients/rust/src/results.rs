@@ -145,7 +145,7 @@ impl Muster {
         }
     }
 
-    /// The stores of a node: its operator's, under whom the contract keeps what a worker publishes, too.
+    /// The stores of a node: its operator's, under which the contract keeps what a worker publishes, too.
     pub async fn stores_of_node(&self, number: u32) -> Result<String, Error> {
         let operator = self.read(IMuster::nodeCall { number }).await?.operator;
         self.stores_of(operator).await

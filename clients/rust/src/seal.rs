@@ -1,5 +1,5 @@
 //! What a node answers with: commitments, their salts, and results sealed under them. docs/applications.md has the format, and
-//! clients/vectors.json what has to come out of it here and in the TypeScript package.
+//! clients/vectors.json what must come out of it here and in the TypeScript package.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -91,7 +91,7 @@ impl Seal {
     }
 
     /// Seals what [`seal_result`](crate::seal_result) has sealed to the creator, so that they do not have it before the reveal either. A key
-    /// seals one object only, so it has to be the same bytes each time.
+    /// seals one object only, so it must be the same bytes each time.
     #[cfg(feature = "private")]
     pub fn seal_private(&self, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         self.close(sealed)

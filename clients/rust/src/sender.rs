@@ -156,7 +156,7 @@ impl Sender {
         let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
         entry.signed.push(self.sign(&entry, fee_cap).await?);
         live.journal.put(entry)?;
-        // All before it have to be there first.
+        // All before it must be there first.
         let _ = self.drive(&mut live, count, &head).await;
         if live.journal.is_in_memory() {
             if let Some(trouble) = live.trouble.remove(&nonce) {
@@ -197,7 +197,7 @@ impl Sender {
         Ok(Signed { hash: *envelope.tx_hash(), bytes: envelope.encoded_2718().into(), fee_cap })
     }
 
-    /// Looks after everything that is open once: what has been mined, what has to be sent again, what pays too little.
+    /// Looks after everything that is open once: what has been mined, what must be sent again, what pays too little.
     pub async fn tick(&self) -> Result<(), Error> {
         let mut live = self.live.lock().await;
         if live.journal.unfinished().is_empty() {

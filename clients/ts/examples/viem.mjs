@@ -15,7 +15,7 @@ const client = createWalletClient({
 }).extend(musterActions({ address: MUSTER }));
 
 try {
-  // The input goes to STORE, whose URL the account has to publish once: setStores({ stores: [STORE] }).
+  // The input goes to STORE, whose URL the account must publish once: setStores({ stores: [STORE] }).
   const request = { kind: TaskKind.stableDiffusion, units: 1, vram: 24, models: ["stabilityai/sdxl-turbo"], input: "a horse on the moon", store: STORE };
   const { leastFee, eligible, queue } = await client.estimateTask(request);
   console.log(`at least ${leastFee} wei; ${eligible} nodes could start it now, ${queue.before} tasks are before it in the queue`);

@@ -1,4 +1,4 @@
-/** Drawing nodes, which on a quiet network nobody does but who wants his task started. */
+/** Drawing nodes, which on a quiet network only the application does that wants its task started. */
 import type { MusterClient, MusterParameters } from "./client.js";
 import { DRAWS, type SenderParameters, type Sent, sendMuster } from "./contract.js";
 import { getPendingTasks } from "./reads.js";

@@ -119,7 +119,7 @@ export class RefusalError extends MusterError {
   }
 }
 
-/** The user's wallet was asked, and he declined. */
+/** The user's wallet was asked, and they declined. */
 export class UserRejectedError extends MusterError {
   override name = "UserRejectedError";
 
@@ -156,7 +156,7 @@ export class NotConfirmedError extends MusterError {
   }
 }
 
-/** The user had his wallet send something else in place of the transaction, as cancelling it does: nothing came of the call. */
+/** The user had the wallet send something else in place of the transaction, as cancelling it does: nothing came of the call. */
 export class ReplacedError extends MusterError {
   override name = "ReplacedError";
 

@@ -1,4 +1,4 @@
-/** Events by whom they concern, asked of the chain by `eth_getLogs` alone: no filter lives on a server. */
+/** Events by the account, task or node that they concern, asked of the chain by `eth_getLogs` alone: no filter lives on a server. */
 import {
   type Address,
   type Hex,
@@ -36,7 +36,7 @@ const IDS = 500;
 
 type Topic = Hex | Hex[] | null;
 
-/** The questions whose answers together are all events of somebody: one for each place among the indexed values where he stands. */
+/** The questions whose answers together are all events of somebody: one for each place among the indexed values that can name them. */
 function questions(whose: Concerning): Topic[][] {
   const [[name, given]] = Object.entries(whose) as [[string, bigint | readonly bigint[] | Address | number]];
   const values = [given].flat().map((value) => (typeof value === "string" ? pad(value) : pad(numberToHex(value as bigint | number))));

@@ -5,7 +5,7 @@ import { type Attempt, StoreError } from "./errors.js";
 import { digestOf } from "./names.js";
 import { type Bounds, type Stores, putAll, storesOf } from "./stores.js";
 
-/** To whom an input is sealed: to all nodes that could be drawn, or to some keys (`age1...`). */
+/** The keys that an input is sealed to: those of all nodes that could be drawn, or to some keys (`age1...`). */
 export type Private = boolean | { recipients: readonly string[] };
 
 /** Parameters of {@link putInput}. */

@@ -29,7 +29,7 @@ export function sealInput(input: Uint8Array, recipients: readonly string[], repl
   return sealTo(concatBytes([stringToBytes(`${JSON.stringify({ reply })}\n`), input]), recipients);
 }
 
-/** For nodes: a sealed input, and to whom its result is to be sealed. */
+/** For nodes: a sealed input, and the key to seal its result to. */
 export async function openInput(bytes: Uint8Array, identity: string): Promise<{ input: Uint8Array; reply: string | undefined }> {
   const opened = await openWith(bytes, identity);
   const end = opened.indexOf(0x0a);

@@ -1,4 +1,4 @@
-/** To whom a private input is sealed. */
+/** The keys that a private input is sealed to. */
 import type { Address } from "viem";
 import type { MusterClient } from "./client.js";
 import { readTogether } from "./contract.js";

@@ -239,7 +239,7 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
     let back = NEVER;
     if (toBlock !== poll.head && poll.heads++ % LOOKS === 0) [back, poll.looked] = [looked[0], [looked[1], toBlock]];
     poll.head = toBlock;
-    // Who begins asks alone about what was before; then he is as far as the others. A node that lags behind may not have come to a task's
+    // A new wait asks alone about earlier blocks, until it is as far as the others. A node that lags behind may not have come to a task's
     // first block yet.
     const starts = new Map<bigint, Waiter[]>();
     for (const waiter of all) {

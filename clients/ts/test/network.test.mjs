@@ -252,7 +252,7 @@ describe("a network that validates every committed answer", () => {
     const [liar] = network.nodes.slice(-1);
     liar.behave("cheats");
     let judged;
-    // Three of four run it, so sooner or later he is among them.
+    // Three of four run it, so sooner or later it is among them.
     for (let tries = 0; tries < 20 && !judged?.members.some(({ node }) => node === liar.number); tries++) {
       const states = [];
       judged = await ended({ redundancy: 1, gpu: gpu() }, (task) => states.push(task));
@@ -1009,7 +1009,7 @@ describe("a draw that is asked of a wallet, or on its way", () => {
     seen.refuse({ code: 4001, message: "no" });
   });
 
-  test("who sends by himself hears of his task once that is over, however it ends", async () => {
+  test("an application that sends for itself hears of its task once that is over, however it ends", async () => {
     const seen = await waits(network.client.account, "eth_sendRawTransaction");
     assert.equal(seen.over, false);
     seen.refuse({ code: -32000, message: "nonce too low" });

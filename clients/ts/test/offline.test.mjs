@@ -402,7 +402,7 @@ test("events are looked for from Muster's own block on: told, or found by its co
   // What the decorator is told every action knows.
   const bound = muster.musterActions({ address: ADDRESS, deployedIn: 78n })(chain(1_000_000).client);
   await assert.rejects(bound.getTask({ id: 1n }), since(78n));
-  // A short chain is looked through; of a long one somebody has to say where.
+  // A short chain is looked through; of a long one somebody must say where.
   const pruned = (head) => chain(head, { eth_getCode: (_, block) => (block === "latest" ? undefined : { error: { code: -32000, message: "missing trie node" } }) });
   await assert.rejects(ask(pruned(30_000)), since(0n));
   await assert.rejects(ask(pruned(2_000_000)), (error) => {

@@ -45,7 +45,7 @@ export async function actions(): Promise<void> {
   const placed = await client.waitForTask({ id, until: "placed" });
   // @ts-expect-error It may not have ended.
   placed.endedIn;
-  // @ts-expect-error A fee has to be said.
+  // @ts-expect-error A fee must be said.
   await client.createTask({ kind: 1 });
   await client.createTask({ kind: TaskKind.gpt, redundancy: 3, inputDigest: "0x", value: 1n });
   // @ts-expect-error There is no such kind.

@@ -260,7 +260,7 @@ describe("tasks of a network that validates", () => {
     assert.deepEqual([foreign.same, /A contract made the call/.test(foreign.because)], [undefined, true]);
   });
 
-  test("who delegates to code has his task drawn where another's is queued at once, and done again both come out so", async () => {
+  test("an account that delegates to code has its task drawn where another's is queued at once, and done again both come out so", async () => {
     const { client, address, chain, nodes } = network;
     all("silent");
     const account = await network.newClient();

@@ -35,7 +35,7 @@ fn member(stage: u32, elapsed: u32, at: u32, answer: Images) -> Member<Images> {
 }
 
 /// Judges a group. For each member: how it [stands](member), the seconds from its start to its commitment, when it committed, and its
-/// answer's four numbers, the first the most significant. Then how many images an answer has, 0 where answers have to be equal, and in how
+/// answer's four numbers, the first the most significant. Then how many images an answer has, 0 where answers must be equal, and in how
 /// many bits the hashes of two equal images may differ.
 ///
 /// Gives eight bytes, from the lowest: the outcome as the interface numbers it; the member it names, or 255; three verdicts as the

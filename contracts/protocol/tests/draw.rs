@@ -1,7 +1,7 @@
 //! The choice follows the weights: chi-square at 0.1 % on draws with seeds fixed beforehand.
 //!
 //! Expected probabilities are worked out here in f64 from the formulas of the source documents, not with
-//! muster_core. Every test is run against perturbed weights too, and has to fail on them.
+//! muster_core. Every test is run against perturbed weights too, and must fail on them.
 
 use muster_core::id::{NodeId, TaskId};
 use muster_core::qos::highest_qos;

@@ -891,7 +891,7 @@ fn a_task_that_no_joined_node_could_run_is_refused() {
             w.join(1 + 2 * i as u64 + j as u64, gpu, vram, &[], 400).unwrap();
         }
     }
-    // They leave in an order that meets every word and the edges between them; both nodes of a size have to go.
+    // They leave in an order that meets every word and the edges between them; both nodes of a size must go.
     for gone in [7usize, 3, 6, 0, 5, 4, 2, 1, 8] {
         let largest = w.view(|n| n.head().max_vram);
         let a = sizes[gone] as u32;

@@ -664,7 +664,7 @@ fn a_dear_group_is_formed_in_parts() {
         assert_eq!(parts(&mut w), (1, 1, 0), "words are written, which say nothing");
     }
     assert_eq!((w.node(10).task, w.node(10).status), (0, 1));
-    // Who has to have the draws made cannot go on, and who ends a task is held back.
+    // Who must have the draws made cannot go on, and who ends a task is held back.
     refused!(w.join(50, "RTX 4090", 24, &[], 400), DrawsDue(1u32));
     assert_eq!(parts(&mut w), (0, 1, 6), "the group is formed");
     let again = chosen(&mut w).expect("told");

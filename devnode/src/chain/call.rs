@@ -292,7 +292,7 @@ impl Chain {
         let block = scene.block();
         let mut tx = self.call_context(request, scene.setting.base_fee)?;
         tx.gas_limit = request.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(CALL_GAS).min(CALL_GAS);
-        // A sender who names a price must be able to pay; the limit is lowered to what he can.
+        // A sender who names a price must be able to pay; the limit is lowered to what they can pay.
         let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
         if price > 0 {
             let have = scene.state.balance(tx.caller);

@@ -67,7 +67,7 @@ pub struct Config {
     pub history: History,
     /// Whether headers carry the root of the state, which costs some time in every block.
     pub state_root: bool,
-    /// The chain on whose state this one goes on. [`Config::of_fork`] takes from it what has to fit.
+    /// The chain on whose state this one goes on. [`Config::of_fork`] takes from it what must fit.
     pub fork: Option<Arc<Fork>>,
 }
 

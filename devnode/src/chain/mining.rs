@@ -66,7 +66,7 @@ impl Run {
         let mut queue = pool.queue();
         while let Some(waiting) = queue.pop() {
             let tx = &waiting.tx;
-            // Whoever does not fit, or offers too little for now, holds up only his own later ones.
+            // A transaction that does not fit, or offers too little for now, holds up only its sender's later ones.
             if tx.gas_limit() > room || tx.max_fee_per_gas() < u128::from(setting.base_fee) {
                 continue;
             }

@@ -14,7 +14,7 @@ use super::error::SendError;
 
 /// Most transactions that wait.
 pub const MAX_POOL: usize = 10_000;
-/// By how much a replacement has to offer more, in percent: go-ethereum's figure.
+/// By how much a replacement must offer more, in percent: go-ethereum's figure.
 const PRICE_BUMP: u128 = 10;
 
 /// A transaction that waits.

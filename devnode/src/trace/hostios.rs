@@ -17,7 +17,7 @@ pub struct Hostio {
     pub start_ink: u64,
     /// Ink after.
     pub end_ink: u64,
-    /// Of a call: whom.
+    /// Of a call: the callee.
     pub address: Option<Address>,
     /// Of a call: what happened in its frame.
     pub steps: Option<Vec<Hostio>>,

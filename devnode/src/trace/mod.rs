@@ -138,7 +138,7 @@ impl Tracer {
         Some(Self { kind, room: MAX_TRACE })
     }
 
-    /// Whether EVM code has to be run one instruction after the other.
+    /// Whether EVM code must be run one instruction after the other.
     pub(crate) fn wants_steps(&self) -> bool {
         matches!(self.kind, Kind::Steps(_) | Kind::Profile(_))
     }

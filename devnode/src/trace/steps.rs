@@ -70,7 +70,7 @@ pub(crate) struct Now<'a> {
 pub(crate) struct Ended<'a> {
     pub op: u8,
     pub cost: u64,
-    /// Whether a frame has to run before the next instruction.
+    /// Whether a frame must run before the next instruction.
     pub opens: bool,
     pub stack: &'a [U256],
     pub error: Option<String>,

@@ -52,7 +52,7 @@ pub(crate) const AFTER_FEE: u64 = 800 + 3 * 375 + 8 * 4 * 32;
 /// A chain's rules for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Stylus version that programs have to be activated for.
+    /// Stylus version that programs must be activated for.
     pub version: u64,
     /// Seconds after its activation that a program expires.
     pub expiry: u64,

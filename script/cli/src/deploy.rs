@@ -83,7 +83,7 @@ pub struct Config {
     pub rustc: String,
     /// Where to keep what has been done; without it nothing is kept, and everything is deployed anew.
     pub file: Option<PathBuf>,
-    /// Takes what the owner has to send, where somebody else deploys: a file for the transaction builder of a Safe.
+    /// Takes what the owner must send, where somebody else deploys: a file for the transaction builder of a Safe.
     pub safe: Option<PathBuf>,
     /// Told what is being done.
     pub say: fn(&str),
@@ -140,7 +140,7 @@ impl Config {
         }
     }
 
-    /// Puts what the owner has to send into the file for it, if there is to be one.
+    /// Puts what the owner must send into the file for it, if there is to be one.
     fn hand_over(&self, chain: &Chain, owner: Address, to: Address, call: &Bytes, what: &str) -> Result<()> {
         if let Some(file) = &self.safe {
             let count = safe::add(file, chain.id, owner, to, call, what)?;

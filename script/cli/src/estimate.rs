@@ -127,7 +127,7 @@ impl Cost {
         price * U256::from(self.gas.unwrap_or_default()) + self.fee
     }
 
-    /// What an account has to have for it, its fee being `fee` by then: its limit is a fifth above its gas, and of the fee more is sent than
+    /// What an account must have for it, its fee being `fee` by then: its limit is a fifth above its gas, and of the fee more is sent than
     /// is kept.
     fn demanded(&self, most: U256, fee: U256) -> U256 {
         let gas = self.gas.unwrap_or_default();
@@ -208,7 +208,7 @@ impl Estimate {
         (gas, fees, self.price.0 * U256::from(gas) + fees)
     }
 
-    /// What the payer has to have at first: before each transaction a node demands what it may cost at most.
+    /// What the payer must have at first: before each transaction a node demands what it may cost at most.
     pub fn needed(&self) -> U256 {
         let (mut spent, mut needed, mut before) = (U256::ZERO, U256::ZERO, U256::ZERO);
         for cost in self.steps.iter().filter_map(|step| step.cost) {
@@ -579,7 +579,7 @@ struct Call {
     data: Bytes,
     /// Gas of the words that it writes.
     word: u64,
-    /// Who has to send it, if the payer cannot.
+    /// Who must send it, if the payer cannot.
     owner: Option<Address>,
     note: String,
 }

@@ -55,7 +55,7 @@ pub struct Row {
     pub start_gas: Option<(u64, u64)>,
     /// What was done, or is to be done.
     pub done: String,
-    /// Whether somebody has to do something.
+    /// Whether somebody must do something.
     pub needs_attention: bool,
 }
 

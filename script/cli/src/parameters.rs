@@ -16,7 +16,7 @@ use crate::markdown::row;
 const BEGIN: &str = "<!-- Written by script/abi from contracts/protocol/src/admin/parameters.rs. -->\n";
 const END: &str = "<!-- Until here. -->\n";
 
-/// `docs/parameters.md` with the table as it has to be.
+/// `docs/parameters.md` with the table as it must be.
 ///
 /// # Errors
 /// When the page cannot be read, or lacks the place for the table.

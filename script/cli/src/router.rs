@@ -330,7 +330,7 @@ impl Router<'_> {
         Ok(())
     }
 
-    /// The selectors that have to lead elsewhere, as many together as a proposal takes.
+    /// The selectors that must lead elsewhere, as many together as a proposal takes.
     ///
     /// # Errors
     /// When a selector leads to a program that is not among `known`.
@@ -441,13 +441,13 @@ struct Created {
     input: Bytes,
 }
 
-/// How far a change is that has to be proposed first.
+/// How far a change is that must be proposed first.
 pub enum Step {
     /// It has taken effect.
     Done,
     /// It is proposed, and can be accepted at this time.
     Waits(u64),
-    /// The owner has to send this, to propose it.
+    /// The owner must send this, to propose it.
     Owners(Bytes),
 }
 

@@ -190,7 +190,7 @@ impl Shape {
             + self.pages * 5
     }
 
-    /// The same when the node has to load it first.
+    /// The same when the node must load it first.
     pub fn start_uncached(&self) -> u64 {
         self.start_cached() + 8_832 + self.functions * 8_252 / 1_000 + self.types * 1_059 / 1_000 + self.length * 1_286 / 10_000
     }

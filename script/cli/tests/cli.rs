@@ -175,7 +175,7 @@ async fn only_the_account_that_created_a_router_can_install_it() {
     let holder = site.chain.endpoints.word(muster.address(), word(4)).await.unwrap();
     assert_eq!(holder, deployer.into_word(), "the deployer, and stake unit 0");
 
-    // What an attacker would do: have a program of his write where everybody's money is. Here push1 1, push1 0, sstore.
+    // What an attacker would do: have their own program write where everybody's money is. Here push1 1, push1 0, sstore.
     let evil = create(&site.chain, &site.account, initcode(&[0x60, 1, 0x60, 0, 0x55])).await.contract_address.unwrap();
     let install = IMuster::installCall { program: evil, call: Bytes::new() };
     let error = muster.try_as(Address::repeat_byte(0xee), install, U256::ZERO).await.err().unwrap();

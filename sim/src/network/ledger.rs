@@ -268,7 +268,7 @@ impl Ledger {
         qos::recover(node.h, self.host.now.saturating_sub(node.h_at.into()), tau)
     }
 
-    /// The number of an operator's node; 0 if he never joined.
+    /// The number of an operator's node; 0 if they never joined.
     pub fn number_of(&self, operator: u32) -> u32 {
         muster_protocol::store::accounts::account(&self.host, Party::Operator(operator).address()).node.0
     }

@@ -21,7 +21,7 @@ use crate::trace;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Most tasks: their ids and times have to fit.
+/// Most tasks: their ids and times must fit.
 const TASKS: u64 = 20_000_000;
 /// Most nodes of a made-up fleet.
 const NODES: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! What became of the tasks, by events alone; whom the money belongs to, by the contract's views.
+//! What became of the tasks, by events alone; the owners of the money, by the contract's views.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -191,7 +191,7 @@ pub async fn balance(site: &Site) -> U256 {
     site.muster.endpoints().balance(site.muster.address()).await.unwrap()
 }
 
-/// The parts, and what the contract holds, which has to be their sum.
+/// The parts, and what the contract holds, which must be their sum.
 pub fn money(parts: &[(&'static str, U256)], balance: U256) -> String {
     let mut shown = table(1, &["of the contract's balance", "wei"]);
     for (name, wei) in parts {

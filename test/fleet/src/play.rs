@@ -26,7 +26,7 @@ const MODEL: &str = "sentence-transformers/all-MiniLM-L6-v2";
 const EXECUTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/agent/executors");
 /// What a task pays, in wei.
 const FEE: u64 = 100_000;
-/// What everybody has for gas beside what the site gives him, in wei: enough for days.
+/// What everybody has for gas beside what the site gives them, in wei: enough for days.
 const GAS: u64 = 1_000_000_000_000_000_000;
 /// Different inputs: what they come to is computed once more here.
 const TEXTS: u32 = 24;

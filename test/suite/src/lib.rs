@@ -144,7 +144,7 @@ impl World {
         account(self.base.deployment.programs[name].address)
     }
 
-    /// Sends a transaction that has to succeed; gives its events.
+    /// Sends a transaction that must succeed; gives its events.
     pub async fn send(&mut self, by: &mut Account, function: &str, arguments: &[Token], value: u128) -> Vec<Event> {
         let value = U256::from(value);
         let receipt = self

@@ -122,7 +122,7 @@ async fn programs_expire_and_come_back_and_the_money_stays() {
     assert_eq!(refused.values[1], Token::Address(w.program("admin")));
     assert_eq!(w.chain.provider.get_balance(w.muster.address, None).await.unwrap(), held);
 
-    // Once they are not, anybody can bring the programs back, and everybody has what was his.
+    // Once they are not, anybody can bring the programs back, and everybody has what was theirs.
     chain_owner(&mut w, "setWasmActivationGas(uint64)", 0).await;
     for (name, _, again) in &mut costs {
         let paid = arbwasm::activate(&w.base.chain, &tool, name, w.base.deployment.programs[name].address).await.unwrap();

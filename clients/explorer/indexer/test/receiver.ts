@@ -28,7 +28,7 @@ export class Receiver {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString();
-    // As a receiver would: by the header's own time, which has to be of now.
+    // As a receiver would: by the header's own time, which must be of now.
     const [, time, mac] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(request.headers["muster-signature"])) ?? [];
     const right = createHmac("sha256", SECRET).update(`${time}.${body}`).digest("hex");
     if (mac !== right || Math.abs(Date.now() / 1_000 - Number(time)) > 60) this.problems.push(`${path}: a wrong signature, ${request.headers["muster-signature"]}`);

@@ -1,4 +1,4 @@
-/** Which network the page shows, and whom it asks: `config.json` beside it, written by `configure.mjs` or served by the indexer. */
+/** The network that the page shows, and the servers that it asks: `config.json` beside it, written by `configure.mjs` or served by the indexer. */
 
 export interface Config {
   /** What people call the network. */

@@ -1,4 +1,4 @@
-/** Where the reader is: `#/view/what?name=value`. Everything that he chose stands in the address, so that Back and a copied link bring it back. */
+/** Where the reader is: `#/view/what?name=value`. Everything that they chose stands in the address, so that Back and a copied link bring it back. */
 import { useLayoutEffect, useReducer } from "preact/hooks";
 
 export interface Place {

@@ -1,4 +1,4 @@
-// What the page computes itself: intervals against sums done otherwise, and a biased network that has to be found.
+// What the page computes itself: intervals against sums done otherwise, and a biased network that must be found.
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { deserialize, serialize } from "node:v8";

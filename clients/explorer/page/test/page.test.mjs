@@ -109,7 +109,7 @@ describe("views", () => {
     await page.goto(`${all.site.origin}/#/task/${made.single[0]}`);
     await shown(page, "[data-test=checks] .checks li");
     assert.match(await page.locator("[data-test=checks] h2").textContent(), / 1 wrong/);
-    // It goes on asking for the newest block: the last answer has to be through before the page goes.
+    // It goes on asking for the newest block: the last answer must be through before the page goes.
     await page.unrouteAll({ behavior: "wait" });
     await close(page);
   });

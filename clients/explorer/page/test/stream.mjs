@@ -1,4 +1,4 @@
-// Tasks streaming in while somebody scrolls: how large the page grows, and how many frames a second he sees.
+// Tasks streaming in while somebody scrolls: how large the page grows, and how many frames a second they see.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { TaskKind, specOf } from "muster-client";

@@ -170,7 +170,7 @@ export class Operators {
       case "AnswerCommitted":
         for (const commitment of node?.open ?? []) if (commitment.id === args.id) commitment.lotBlock = args.block;
         if (!args.group) {
-          // Until then it has to be revealed, if it is not sampled.
+          // Until then it must be revealed, if it is not sampled.
           const { timestamp } = await owner.getBlock({ blockNumber });
           const { value } = await owner.getParameter({ which: sampleWindow });
           this.#due.set(args.id, { node: args.node, deadline: timestamp + value });
@@ -225,7 +225,7 @@ export class Operators {
     await this.#attempt(account, "commit", [id, commitmentOf({ id, node: number, kind, value, salt })]);
   }
 
-  /** A task's input, out of the network's store or those of its creator, opened if it is sealed to the node; and to whom the result is to be sealed. */
+  /** A task's input, out of the network's store or those of its creator, opened if it is sealed to the node; and the key to seal the result to. */
   async #inputOf(spec: TaskSpec, creator: Address, node: Operator): Promise<{ input?: Uint8Array; reply?: string | undefined }> {
     const digest = spec.inputDigest;
     if (BigInt(digest) === 0n) return {};

@@ -1,6 +1,6 @@
 /**
  * Checks what the contract did with a task against what the chain says of it: events, blocks' hashes and times, and the formulas of
- * `muster-core`, here as WASM. Who runs it trusts the node that he asks for events and blocks, and not the contract's results.
+ * `muster-core`, here as WASM. Its user trusts the node that it asks for events and blocks, and not the contract's results.
  *
  * | | from what |
  * | --- | --- |
@@ -124,7 +124,7 @@ export function verify(facts: Facts, core: Core): Check[] {
     const { reason, refund } = aborted.args;
     const kept = [TIMEOUT, CANCELLED, EXPIRED].includes(reason) ? startFee : 0n;
     const rest = left - kept;
-    // Who let his reveal's time pass has paid for those who are sampled, where tasks are scored.
+    // A node that missed its time to reveal has paid for sampled tasks, where tasks are scored.
     const saved = reason === TIMEOUT && committed ? left - payment : 0n;
     const less = rest - (saved < rest ? saved : rest);
     note("payout", aborted.args.startFee === kept && (refund === rest || refund === less), `${refund} back of a fee of ${left}, a start fee of ${aborted.args.startFee}`);

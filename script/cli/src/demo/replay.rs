@@ -200,7 +200,7 @@ impl Demo {
     }
 
     /// Sends what draws refuse that are due. The last block's state may know of none, and the next block's number make some due: then they are
-    /// made, and the answer is that the call has to be sent again.
+    /// made, and the answer is that the call must be sent again.
     pub(super) async fn tell_unless_draws_are_due(&mut self, call: &impl SolCall) -> Result<bool> {
         match self.tell(Who::Keeper, call).await {
             Err(error) if is_undone(&error) && !self.pending.is_empty() => {

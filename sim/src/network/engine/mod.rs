@@ -111,7 +111,7 @@ struct Row {
     redundancy: u8,
     /// Whether the node that runs it answers wrongly.
     wrong: bool,
-    /// Images of an answer that can be validated; 0 where answers have to be equal.
+    /// Images of an answer that can be validated; 0 where answers must be equal.
     images: u8,
 }
 
@@ -146,7 +146,7 @@ fn missing(after: &[Event], task: u64, node: u32) -> Vec<u64> {
     asked.flatten().collect()
 }
 
-/// Ticks that a node takes for a task of so much work, with what it has to download first.
+/// Ticks that a node takes for a task of so much work, with what it must download first.
 fn takes(spec: &NodeSpec, work: u64, missing: &[u64]) -> u64 {
     work * 1_000 / u64::from(spec.speed.max(1)) + missing.iter().map(|model| download_time(spec, *model)).sum::<u64>()
 }
@@ -383,7 +383,7 @@ impl Engine {
 
     // ------------------------------------------------------------ calls
 
-    /// Makes a call and takes in what it brought about; one that has to wait for draws is made again after them.
+    /// Makes a call and takes in what it brought about; one that must wait for draws is made again after them.
     fn call(&mut self, by: Party, value: u128, call: &impl SolCall) -> bool {
         let mut outcome = self.ledger.call(by, value, call);
         if outcome.is_err() && self.ledger.due() {

@@ -61,7 +61,7 @@ impl Engine {
             value[31] = 1;
             return (ERROR, value, bytes);
         }
-        // Where answers have to be equal the four parts are those of one digest.
+        // Where answers must be equal the four parts are those of one digest.
         let images = self.rows[id as usize - 1].images;
         let parts = if images == 0 { 4 } else { images.into() };
         let (mut right, mut own) = (self.luck(9, id, u32::MAX), self.luck(9, id, part.node));

@@ -85,7 +85,7 @@ fn usual(page: &mut String, found: &Findings, scale: &Scale) {
     );
 }
 
-/// The best rules in every scenario: what they prevent, what they cost, whom they exclude.
+/// The best rules in every scenario: what they prevent, their cost, and the nodes that they exclude.
 fn candidates(page: &mut String, found: &Findings, scale: &Scale) {
     let results = &found.results;
     let _ = write!(

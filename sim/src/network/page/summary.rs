@@ -178,7 +178,7 @@ impl Said<'_> {
         );
     }
 
-    /// What an attacker gains by splitting his stake over many nodes, rule by rule, and what by the rule.
+    /// An attacker's gain by splitting a stake over many nodes, rule by rule, and beside it the rule's own effect.
     fn splitting(&self, page: &mut String, seed: u64) {
         let scale = self.scale;
         let shown = |merit, n| self.found.results.get(&attack(merit, n), "share-sybil");

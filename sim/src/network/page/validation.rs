@@ -1,4 +1,4 @@
-//! Validation: what it earns and costs whom, and what follows for its parameters.
+//! Validation: who earns and who pays by it, and what follows for its parameters.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
 //! Validation through compiled WASM, where the programs ask each other. Beside every call the native code runs on the same storage, and
-//! both have to agree in every word.
+//! both must agree in every word.
 
 use alloy_primitives::B256;
 use muster_core::validation::payment;

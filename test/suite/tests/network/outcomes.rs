@@ -1,5 +1,5 @@
 //! The outcome table through compiled WASM: every combination that can come to be, as a real group of its own. Each of
-//! its calls is also run natively on the same storage, and both have to agree in every word.
+//! its calls is also run natively on the same storage, and both must agree in every word.
 
 use muster_model::outcomes::{combinations, Case, Kind, Table, ORDERS};
 use muster_model::system::System;

@@ -15,7 +15,7 @@ import { told } from "../words";
 import { feed, fleet, withNode } from "./fleet";
 import { TaskPages } from "./nodes";
 
-/** Calls are loaded for whom the node is. */
+/** Calls are loaded for the node's own operator. */
 const NodeActs = lazy(() => import("./acts").then(({ NodeActs }) => NodeActs));
 
 const question = (number: number) => async (signal: AbortSignal) => {
