@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Reads the pages that people read: no sentence of more than 35 words, and none of the constructions that CONTRIBUTING.md drops.
+# Reads the pages: no sentence of more than 35 words, no page of docs/ above 2,500, none of the constructions that CONTRIBUTING.md drops.
 #   script/prose/read.sh                 all of them; what it finds, with its line
 #   script/prose/read.sh --table         words, sentences, the longest, and readability, page by page
 #   script/prose/read.sh --since COMMIT  the same of all pages together, at that commit and now; a shallow clone must fetch it first
