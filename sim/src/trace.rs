@@ -146,6 +146,7 @@ pub fn size(text: &str) -> Result<(String, u16)> {
     let gib = gib.trim().parse::<u16>().ok().filter(|gib| (1..=VRAM_MOST as u16).contains(gib));
     let gib = gib.with_context(|| format!("{text:?}: the size can be from 1 to {VRAM_MOST} GiB"))?;
     let card = gpu::read(name, Some(gib)).map_err(|reason| anyhow!("{name:?} {reason}"))?;
+    ensure!(!card.key.is_empty(), "{text:?} names no card");
     Ok((card.key, gib))
 }
 

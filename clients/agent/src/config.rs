@@ -298,7 +298,7 @@ impl Stores {
 const LISTEN: &str = "MUSTER_AGENT_LISTEN";
 
 impl Config {
-    /// Reads a file, and refuses what cannot work.
+    /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut config = Self::parse(&text).with_context(|| path.display().to_string())?;
@@ -308,7 +308,8 @@ impl Config {
         Ok(config)
     }
 
-    fn parse(text: &str) -> Result<Self> {
+    /// Reads its text, and refuses what cannot work.
+    pub fn parse(text: &str) -> Result<Self> {
         let mut config: Config = toml::from_str(text)?;
         config.share()?;
         ensure!(!config.nodes.is_empty(), "there is no [[node]]");

@@ -18,10 +18,9 @@ use tokio::sync::{oneshot, Mutex, MutexGuard, Notify};
 use tokio::task::JoinHandle;
 use tokio::time::{timeout, timeout_at, Instant};
 
+use crate::said::{hear, Fault, Ready, Said};
 use crate::{apart, config, gpu, hub, say};
 
-/// The longest line that an executor may say, in bytes.
-const LINE: u64 = 1 << 20;
 /// The longest line of its standard error that is logged, in bytes, and how many of them are for each task.
 const NOISE: usize = 2_048;
 /// See there.
@@ -55,45 +54,8 @@ pub fn kind(number: u8) -> &'static str {
     ["images", "gpt", "fine_tuning"].get(number as usize).unwrap_or(&"unknown")
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Said {
-    Ready(Ready),
-    Done { id: String },
-    Failed { id: String, fault: Fault, reason: String },
-}
-
-/// What an executor says of itself.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Ready {
-    pub name: String,
-    pub version: String,
-    pub kinds: Vec<String>,
-    #[serde(default)]
-    pub stack: String,
-    /// How many tasks it takes at a time.
-    #[serde(default)]
-    at_once: usize,
-}
-
 /// As many tasks at a time an executor is believed to take.
 const AT_ONCE: usize = 256;
-
-/// Whose fault it is that there is no result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fault {
-    /// No node could run it.
-    Task,
-    /// This node could not.
-    Node,
-    /// This node did not in time.
-    Time,
-    /// Nobody's here: what the task asks for, or what has to come from outside, is not there, or not in time. The agent finds
-    /// that out; no executor says it.
-    #[serde(skip)]
-    World,
-}
 
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -625,16 +587,6 @@ async fn lost(gpu: Option<&str>) -> String {
             return why;
         }
     }
-}
-
-/// The next line that an executor says.
-async fn hear(stdout: &mut BufReader<ChildStdout>) -> Result<Said> {
-    let mut line = Vec::new();
-    let read = stdout.take(LINE).read_until(b'\n', &mut line).await?;
-    ensure!(read > 0, "the executor has ended");
-    ensure!(line.ends_with(b"\n"), "the executor says a line of more than {LINE} bytes");
-    let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).trim_end().to_string();
-    serde_json::from_slice(&line).with_context(|| format!("the executor says what is not in the schema: {shown}"))
 }
 
 /// Passes answers on, until it has ended or says what it must not; or until its card is lost: it may hang for ever then, and an error that

@@ -23,6 +23,7 @@ mod node;
 mod pauses;
 mod probes;
 mod reader;
+mod said;
 mod setup;
 mod shared;
 mod terms;

@@ -12,8 +12,9 @@ use anyhow::{Context, Result};
 use muster_client::{digest_of, seal_result, Given, IMuster, Lost, Object, Opening, Private, Seal, Secrets, Trouble, SEALED};
 use tokio::time::{sleep, timeout_at, Instant};
 
-use crate::executor::{absolute, kind, Card, Fault, Ran, Run};
+use crate::executor::{absolute, kind, Card, Ran, Run};
 use crate::journal::{Job, Stage};
+use crate::said::Fault;
 use crate::shared::Shared;
 use crate::{config, die, models, say};
 

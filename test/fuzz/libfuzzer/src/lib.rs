@@ -1,0 +1,1 @@
+//! Has cargo compile libFuzzer; `script/fuzz` links what that leaves.
