@@ -5,6 +5,7 @@
 #   --pglite                                   without PostgreSQL: leaves out what needs one
 #   --age                                      only how long it takes to catch up through a public endpoint, by the age of the chain: the table of
 #                                              clients/explorer/README.md
+#   --seen                                     only how long an event takes from its block until a viewer sees it: a table of clients/explorer/README.md
 # Needs muster-dev and muster-devnode built, and the programs (script/build). DATABASE_URL names a PostgreSQL whose schemas v1, v2, killed and muster it may
 # use; without one it starts Debian's, for as long as it runs.
 set -euo pipefail
@@ -13,11 +14,13 @@ tasks=60
 with_postgres=yes
 ages=(30000)
 only_ages=
+only_seen=
 for flag in "$@"; do
   case $flag in
     --long) tasks=2000 ;;
     --pglite) with_postgres= ;;
     --age) ages=(1000 10000 30000 100000 300000); only_ages=yes ;;
+    --seen) only_seen=yes ;;
     *) echo "indexer: there is no flag $flag" >&2; exit 1 ;;
   esac
 done
@@ -41,5 +44,6 @@ fi
 caddy_find "$work/caddy" || echo "indexer: Caddy cannot be had by apt: nobody asks through the proxy" >&2
 export DATABASE_URL TASKS=$tasks
 node_modules/.bin/ponder codegen >/dev/null
+[ -z "$only_seen" ] || { node --import tsx test/seen.ts 250 500 1000; exit; }
 [ -n "$only_ages" ] || { node_modules/.bin/tsc --noEmit && node --import tsx --test --test-reporter spec test/*.test.ts; }
 node --import tsx test/age.ts "${ages[@]}"

@@ -13,6 +13,7 @@
 //! | [`report`] | all that was measured |
 //! | [`page`] | the table, the page, the picture, the snapshot |
 //! | [`points`] | single calls, to see what their gas follows |
+//! | [`search`] | what the second search of Tight-fit costs |
 //! | [`breakdown`] | where the gas of the main calls goes |
 
 mod answer;
@@ -28,6 +29,7 @@ mod page;
 mod points;
 mod rated;
 mod report;
+mod search;
 mod validation;
 mod world;
 
@@ -53,6 +55,7 @@ struct Arguments {
 enum Command {
     Gas(Options),
     Breakdown(breakdown::Options),
+    Search(search::Options),
 }
 
 /// Measure gas on the embedded devnode.
@@ -92,6 +95,7 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Gas(options) => gas(&options),
         Command::Breakdown(options) => breakdown::run(&options),
+        Command::Search(options) => search::run(&options),
     }
 }
 

@@ -26,6 +26,7 @@ pub const TOKEN: u128 = 1_000_000_000_000_000_000;
 const ADMIN: &str = "admin";
 
 sol! {
+    /// Precompiles that activate programs and keep them cached.
     interface Arb {
         function activateProgram(address program) external payable returns (uint16 version, uint256 dataFee);
         function becomeChainOwner() external;
@@ -34,7 +35,8 @@ sol! {
     }
 }
 
-fn precompile(n: u8) -> Address {
+/// The address of a precompile.
+pub fn precompile(n: u8) -> Address {
     Address::with_last_byte(n)
 }
 

@@ -43,7 +43,7 @@ export const rpc: string[] | Transport = requestsPerSecond ? evenly(requestsPerS
 export const address = getAddress(need("MUSTER"));
 /** Requests of one address in a minute, where a proxy names the address; no limit unless set. */
 export const requestsPerMinute = count("CLIENT_REQUESTS_PER_MINUTE");
-export const pollingInterval = Number(process.env.POLLING_INTERVAL || 1_000);
+export const pollingInterval = Number(process.env.POLLING_INTERVAL || 500);
 /** Blocks of one eth_getLogs; Ponder begins with 500 and finds out more, if it knows the words in which the endpoint refuses. */
 export const ethGetLogsBlockRange = count("ETH_GET_LOGS_BLOCK_RANGE");
 

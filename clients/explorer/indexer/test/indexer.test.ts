@@ -261,8 +261,14 @@ test("what is new is sent as it comes, and answers are kept until then", async (
   };
   await heard(() => states.length > 0);
   const before = states.at(-1)!;
+  counter.take();
   const mined = (await send("nameModel", ["heard/of-at-once"]))[0]!.blockNumber;
+  const made = performance.now();
   await heard(() => states.at(-1)!.events === before.events + 1 && states.at(-1)!.block >= Number(mined));
+  // The first look at the chain since finds it, and one question more tells what is in it: test.sh --seen says how long that takes.
+  const told = counter.calls.findIndex(({ method }) => method === "eth_getBlockReceipts");
+  const looks = counter.calls.slice(0, told).filter(({ method, begun }) => method === "eth_getBlockByNumber" && begun > made);
+  assert.ok(told >= 0 && looks.length <= 1, `${looks.length} looks until it was found`);
   // Who knows of the event gets no older answer.
   const { block } = await served<{ block: number }>(`network?v=${before.events + 1}`);
   assert.ok(block >= Number(mined), `${block}, not ${mined}`);

@@ -84,6 +84,8 @@ export async function demonstrate(url: string, flags: string[]): Promise<{ addre
 /** Passes calls on, and counts them by method. */
 export class Counter {
   readonly counts = new Map<string, number>();
+  /** When each came and was answered, by this process's clock. */
+  calls: { method: string; begun: number; ended: number }[] = [];
   private constructor(
     private readonly server: Server,
     readonly url: string,
@@ -96,11 +98,14 @@ export class Counter {
       for await (const chunk of request) chunks.push(chunk as Buffer);
       const body = Buffer.concat(chunks);
       const told = JSON.parse(body.toString()) as { method: string } | { method: string }[];
-      for (const { method } of [told].flat()) counter.counts.set(method, (counter.counts.get(method) ?? 0) + 1);
+      const calls = [told].flat().map(({ method }) => ({ method, begun: performance.now(), ended: Number.POSITIVE_INFINITY }));
+      for (const { method } of calls) counter.counts.set(method, (counter.counts.get(method) ?? 0) + 1);
+      counter.calls.push(...calls);
       try {
         const answer = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body });
         response.writeHead(answer.status, { "content-type": "application/json" });
         response.end(await answer.text());
+        for (const call of calls) call.ended = performance.now();
       } catch {
         response.writeHead(502).end();
       }
@@ -114,6 +119,7 @@ export class Counter {
   take(): { total: number; byMethod: Record<string, number> } {
     const byMethod = Object.fromEntries(this.counts);
     this.counts.clear();
+    this.calls = [];
     return { total: Object.values(byMethod).reduce((sum, count) => sum + count, 0), byMethod };
   }
 
