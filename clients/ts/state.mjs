@@ -11,7 +11,7 @@ import { encodeFunctionData, parseAbi } from "viem";
 /** When time begins there. It goes on with the clock of whoever starts the network. */
 const BEGINNING = 1_700_000_000;
 const { MUSTER_DEVNODE, MUSTER_CLI } = process.env;
-if (!MUSTER_DEVNODE || !MUSTER_CLI) throw new Error("MUSTER_DEVNODE and MUSTER_CLI have to name muster-devnode and muster-dev");
+if (!MUSTER_DEVNODE || !MUSTER_CLI) throw new Error("MUSTER_DEVNODE and MUSTER_CLI must name muster-devnode and muster-dev");
 const state = fileURLToPath(new URL("state/", import.meta.url));
 mkdirSync(state, { recursive: true });
 for (const name of readdirSync(state)) if (name.endsWith(".part") || name.endsWith(".part.log")) rmSync(join(state, name));

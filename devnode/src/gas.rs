@@ -273,7 +273,7 @@ struct Touched {
     writes: (u64, f64),
 }
 
-/// Storage words of all frames, the dearest first.
+/// Storage words of all frames, the most expensive first.
 fn words(profile: &Profile, markdown: bool) -> String {
     fn add(sums: &mut BTreeMap<(Option<Address>, B256), Touched>, frame: &ProfileFrame) {
         // A program's frame counts ink, EVM code's gas.

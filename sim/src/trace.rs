@@ -100,7 +100,7 @@ pub fn requests(file: &str, source: impl Read, limit: usize) -> Result<Vec<Reque
     let rows = rows(file, source, REQUEST_COLUMNS, limit, |row| {
         let at = seconds(row.text("gmt_create")?)?;
         let first = *first.get_or_insert(at);
-        ensure!(at >= first.max(last), "gmt_create is before that of the row above: rows have to be in order of time");
+        ensure!(at >= first.max(last), "gmt_create is before that of the row above: rows must be in order of time");
         last = at;
         let outcome = match row.text("predict_status")? {
             "SUCCEED" => Outcome::Answers,

@@ -27,7 +27,7 @@ def request(value):
     if (prompt is None) == (messages is None):
         raise TaskFault("a request has either `prompt` or `messages`")
     if prompt is not None and not isinstance(prompt, str):
-        raise TaskFault("`prompt` has to be a text")
+        raise TaskFault("`prompt` must be a text")
     if messages is not None:
         if not isinstance(messages, list) or not messages:
             raise TaskFault("`messages` is a list with one at least")

@@ -85,7 +85,7 @@ pub async fn run(path: &Path) -> Result<()> {
     match disk::free(&config) {
         Ok(free) if free >= config.least_free => good(&format!("disk: {} MiB free", free >> 20)),
         Ok(free) => found.bad(
-            &format!("disk: {} MiB free, where {} MiB have to be", free >> 20, config.least_free >> 20),
+            &format!("disk: {} MiB free, where {} MiB must be", free >> 20, config.least_free >> 20),
             "make room, or lower `least_free`: nodes are paused meanwhile",
         ),
         Err(error) => found.bad(&format!("disk: {error:#}"), "check `home` and the stores that are directories"),
@@ -154,7 +154,7 @@ async fn stores(config: &Config, found: &mut Findings) {
         let digest = match store.put(&probe).await {
             Ok((digest, _)) => digest,
             Err(lost) => {
-                let remedy = "a PUT has to be accepted there: check its address, the network, and your rights";
+                let remedy = "a PUT must be accepted there: check its address, the network, and your rights";
                 found.bad(&format!("store of results: {}", said(&lost.attempts)), remedy);
                 continue;
             }
@@ -163,7 +163,7 @@ async fn stores(config: &Config, found: &mut Findings) {
         match store.get(digest).await {
             Ok(_) => good(&format!("store of results: {name} takes {} bytes and gives them back", probe.len())),
             Err(lost) => {
-                let remedy = "what was put has to be read there: check your rights";
+                let remedy = "what was put must be read there: check your rights";
                 found.bad(&format!("store of results: {}", said(&lost.attempts)), remedy);
             }
         }
@@ -202,7 +202,7 @@ async fn published(config: &Config, digest: B256, found: &mut Findings) {
         } else if let Err(lost) = stores.get(digest).await {
             found.bad(
                 &format!("published: {lost}"),
-                "what is put into a store of `put` has to be read there: check its address, and its rights",
+                "what is put into a store of `put` must be read there: check its address, and its rights",
             );
         } else {
             good(&format!("published: {uri} gives what was put"));
@@ -376,7 +376,7 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
                 named(node, muster, &name, gpu.vram, found).await;
             }
         }
-        Err(error) => found.bad(&format!("golden tasks: {error:#}"), "the executor has to answer them, each time alike"),
+        Err(error) => found.bad(&format!("golden tasks: {error:#}"), "the executor must answer them, each time alike"),
     }
 }
 

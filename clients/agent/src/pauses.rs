@@ -98,7 +98,7 @@ impl Answers {
         metrics.set("disk_free_bytes", free as f64);
         metrics.set("disk_least_bytes", least as f64);
         if free < least {
-            let text = format!("{} MiB are free on the disk, and {} MiB have to be: make room", free >> 20, least >> 20);
+            let text = format!("{} MiB are free on the disk, and {} MiB must be: make room", free >> 20, least >> 20);
             return self.begin(DISK, &text);
         }
         // Some more than the least, so that it does not go to and fro.

@@ -454,7 +454,7 @@ async fn a_full_disk_pauses_a_node_before_it_takes_a_task_and_room_brings_it_bac
     site.until("some room is kept", async || kept.exists().then_some(())).await;
     std::fs::write(&free, "4096").unwrap();
     until_status(&site, &agent, 5).await;
-    assert!(agent.log().contains("0 MiB are free on the disk, and 1024 MiB have to be"), "{}", agent.log());
+    assert!(agent.log().contains("0 MiB are free on the disk, and 1024 MiB must be"), "{}", agent.log());
     assert!(!kept.exists(), "the room that was kept is given up");
     std::fs::write(&free, "100000000000").unwrap();
     until_status(&site, &agent, 1).await;

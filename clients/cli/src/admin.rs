@@ -256,7 +256,7 @@ impl Admin {
         let chain = session.endpoints().chain().await?;
         let count = safe::add(file, chain, from, muster.address(), &data, C::SIGNATURE)?;
         json["file"] = json!(file);
-        Ok(Report { json, text: format!("{}: transaction {count} of {}, which {who} has to send", C::SIGNATURE, file.display()) })
+        Ok(Report { json, text: format!("{}: transaction {count} of {}, which {who} must send", C::SIGNATURE, file.display()) })
     }
 }
 

@@ -64,7 +64,7 @@ const ALL: [Described; 29] = [
     (
         "proposal_effective_timestamp_seconds",
         false,
-        "From when on anybody may put a proposal into effect; 0 of one that somebody has to accept",
+        "From when on anybody may put a proposal into effect; 0 of one that somebody must accept",
     ),
     ("endpoint_up", false, "Whether a node of the chain is asked"),
     ("endpoint_contradicts", false, "Whether a node of the chain contradicts the others, or is of another chain"),

@@ -31,16 +31,16 @@ const say = (/** @type {string} */ text) => console.error(`hooks: ${text}`);
 /** Reads who is to be told. @param {string} text @returns {Hook[]} */
 export function hooksOf(text) {
   const hooks = JSON.parse(text);
-  if (!Array.isArray(hooks) || !hooks.length) throw new Error("the file has to hold a list of hooks");
+  if (!Array.isArray(hooks) || !hooks.length) throw new Error("the file must hold a list of hooks");
   const names = new Set();
   for (const { name, url, secret, nodes, events, ...rest } of hooks) {
-    if (typeof name !== "string" || !/^[\w.-]{1,64}$/.test(name) || names.has(name)) throw new Error(`"name" has to be of letters, digits, "-", "_" and ".", and another for each hook: ${name}`);
+    if (typeof name !== "string" || !/^[\w.-]{1,64}$/.test(name) || names.has(name)) throw new Error(`"name" must be of letters, digits, "-", "_" and ".", and another for each hook: ${name}`);
     names.add(name);
     const { protocol, username } = new URL(url);
-    if (!["http:", "https:"].includes(protocol) || username) throw new Error(`${name}: "url" has to be of http or https, with no user in it`);
+    if (!["http:", "https:"].includes(protocol) || username) throw new Error(`${name}: "url" must be of http or https, with no user in it`);
     if (typeof secret !== "string" || secret.length < LEAST_SECRET) throw new Error(`${name}: "secret" needs at least ${LEAST_SECRET} characters`);
-    if (nodes !== undefined && !(Array.isArray(nodes) && nodes.length && nodes.every((node) => Number.isSafeInteger(node) && node > 0))) throw new Error(`${name}: "nodes" has to be a list of nodes' numbers`);
-    if (events !== undefined && !(Array.isArray(events) && events.length && events.every((event) => typeof event === "string" && /^\w+$/.test(event)))) throw new Error(`${name}: "events" has to be a list of events' names`);
+    if (nodes !== undefined && !(Array.isArray(nodes) && nodes.length && nodes.every((node) => Number.isSafeInteger(node) && node > 0))) throw new Error(`${name}: "nodes" must be a list of nodes' numbers`);
+    if (events !== undefined && !(Array.isArray(events) && events.length && events.every((event) => typeof event === "string" && /^\w+$/.test(event)))) throw new Error(`${name}: "events" must be a list of events' names`);
     const [unknown] = Object.keys(rest);
     if (unknown) throw new Error(`${name}: there is no "${unknown}"`);
   }
@@ -196,7 +196,7 @@ async function follow(indexer, hook, state, signal) {
 
 async function main() {
   const { INDEXER, HOOKS, HOOKS_STATE } = process.env;
-  if (!INDEXER || !HOOKS) throw new Error("INDEXER and HOOKS have to be set: see clients/explorer/README.md");
+  if (!INDEXER || !HOOKS) throw new Error("INDEXER and HOOKS must be set: see clients/explorer/README.md");
   const hooks = hooksOf(await readFile(HOOKS, "utf8"));
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stop.abort());

@@ -87,7 +87,7 @@ pub const WARM_ACCESS: u64 = 100;
 pub const COLD_ACCOUNT: u64 = 2600;
 /// Gas that must be left before a storage write (EIP-2200).
 pub const SSTORE_SENTRY: u64 = 2300;
-/// The dearest charge for one access to a frame's storage cache.
+/// The highest charge for one access to a frame's storage cache.
 pub const MAX_CACHE_ACCESS: u64 = 10;
 /// Gas for looking up an account's code.
 pub const EXT_CODE: u64 = 700;

@@ -163,7 +163,7 @@ impl Config {
                 let default = in_words(PARAMETERS[usize::from(number_of(MIN_PRICE)?)].setting.default);
                 ensure!(
                     DEVELOPMENT_CHAINS.contains(&chain_id),
-                    "MIN_PRICE is not set: say what an estimated second of work has to pay at least on chain {chain_id}, in wei. \
+                    "MIN_PRICE is not set: say what an estimated second of work must pay at least on chain {chain_id}, in wei. \
                      The contract begins with {default}, for which anybody fills the queue with tasks worth nothing \
                      (.env.example says how to find a price)"
                 );
@@ -420,7 +420,7 @@ async fn set_parameters(
             Step::Done => format!("{name} set to {value}"),
             Step::Waits(at) => format!("{name} will be {value} once this is run again after {}", date(at)),
             Step::Owners(call) => {
-                format!("{name}: the owner {owner:?} has to send to {:?}, to set it to {value}: {call}", deployment.address)
+                format!("{name}: the owner {owner:?} must send to {:?}, to set it to {value}: {call}", deployment.address)
             }
         });
     }

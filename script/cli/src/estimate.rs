@@ -302,7 +302,7 @@ impl fmt::Display for Estimate {
         writeln!(
             f,
             "The data fee pays for the machine code that nodes keep, by its size as the chain estimates it, each at the price of now. It rises\n\
-             with each activation, so that later ones of these are dearer, and falls with time. A fifth more is sent, and ArbWasm returns\n\
+             with each activation, so that later ones of these cost more, and falls with time. A fifth more is sent, and ArbWasm returns\n\
              what it does not take."
         )?;
         writeln!(
@@ -319,7 +319,7 @@ impl fmt::Display for Estimate {
         } else {
             write!(
                 f,
-                "The account has {} ether. It has to have {} at first, of which it spends about {}.",
+                "The account has {} ether. It must have {} at first, of which it spends about {}.",
                 format_ether(self.balance),
                 ether(needed),
                 ether(self.total().2)

@@ -322,7 +322,7 @@ impl Router<'_> {
                     format!("router: {count} functions will lead {target} once this is run again after {}", date(at))
                 }
                 Step::Owners(call) => format!(
-                    "router: its owner {:?} has to send to {at:?}, to propose that {count} functions lead {target}: {call}",
+                    "router: its owner {:?} must send to {at:?}, to propose that {count} functions lead {target}: {call}",
                     self.owner().await?,
                 ),
             });

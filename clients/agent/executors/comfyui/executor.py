@@ -103,7 +103,7 @@ def main():
     given.add_argument("--largest", type=int, default=1_024, help="pixels of a side at most")
     given.add_argument("--steps", type=int, default=20, help="of a task that names none")
     given.add_argument("--guidance", type=float, default=7.5, help="of a task that names none")
-    given.add_argument("--ready-within", type=float, default=600, help="seconds until ComfyUI has to answer")
+    given.add_argument("--ready-within", type=float, default=600, help="seconds until ComfyUI must answer")
     given.add_argument("--request-within", type=float, default=3_600, help="seconds that one image may take")
     given = given.parse_args(own)
     workflow = json.loads(given.workflow.read_text())
@@ -150,7 +150,7 @@ def main():
         values = {"prompt": value.get("prompt"), "negative_prompt": value.get("negative_prompt", "")}
         for name, words in values.items():
             if not isinstance(words, str) or len(words) > 4_096:
-                raise TaskFault(f"`{name}` has to be a text of at most 4,096 characters")
+                raise TaskFault(f"`{name}` must be a text of at most 4,096 characters")
         values["steps"] = number(value.get("steps", given.steps), "steps", 1, STEPS, whole=True)
         values["guidance"] = number(value.get("guidance", given.guidance), "guidance", 0, 30)
         for side in ("width", "height"):

@@ -78,9 +78,9 @@ def main():
         allow(value, ("prompt", "negative_prompt", "seed", "steps", "guidance", "width", "height"))
         prompt, negative = value.get("prompt"), value.get("negative_prompt")
         if not isinstance(prompt, str) or len(prompt) > 4_096:
-            raise TaskFault("`prompt` has to be a text of at most 4,096 characters")
+            raise TaskFault("`prompt` must be a text of at most 4,096 characters")
         if negative is not None and (not isinstance(negative, str) or len(negative) > 4_096):
-            raise TaskFault("`negative_prompt` has to be a text of at most 4,096 characters")
+            raise TaskFault("`negative_prompt` must be a text of at most 4,096 characters")
         seed = number(value.get("seed", 0), "seed", 0, 2**32 - 1, whole=True)
         steps = number(value.get("steps", given.steps), "steps", 1, STEPS, whole=True)
         guidance = number(value.get("guidance", given.guidance), "guidance", 0, 30)

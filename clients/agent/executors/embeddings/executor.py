@@ -26,7 +26,7 @@ def texts_of(task, value):
     allow(value, ("texts", "format"))
     texts, form = value.get("texts"), value.get("format", "json")
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
-        raise TaskFault("`texts` has to be a list of texts, with one at least")
+        raise TaskFault("`texts` must be a list of texts, with one at least")
     if len(texts) > TEXTS * task["units"]:
         raise TaskFault(f"{len(texts)} texts: a task of {task['units']} units has at most {TEXTS * task['units']}")
     # A lone surrogate can be written in JSON, and is no text.

@@ -87,7 +87,7 @@ def run(task):
     prompt, seed = value.get("prompt"), value.get("seed", 0)
     width, height = value.get("width", 512), value.get("height", 512)
     if not isinstance(prompt, str) or len(prompt) > 4_096:
-        raise TaskFault("`prompt` has to be a text of at most 4,096 characters")
+        raise TaskFault("`prompt` must be a text of at most 4,096 characters")
     if type(seed) is not int or not 0 <= seed < 2**32:
         raise TaskFault("`seed` is a whole number below 2^32")
     if any(type(side) is not int or side not in SIDES for side in (width, height)):

@@ -72,7 +72,7 @@ def main():
     given.add_argument("--model", required=True, help="what the server calls it")
     given.add_argument("--name", help="what tasks call it, if that is another name")
     given.add_argument("--key-env", help="the environment variable that holds the server's key")
-    given.add_argument("--ready-within", type=float, default=600, help="seconds until the server has to have the model")
+    given.add_argument("--ready-within", type=float, default=600, help="seconds until the server must have the model")
     given.add_argument("--request-within", type=float, default=3_600, help="seconds that one request may take")
     given.add_argument("--extra", default="{}", help="fields for every request, as JSON: what the server takes beside OpenAI's, such as top_k")
     given = given.parse_args(own)

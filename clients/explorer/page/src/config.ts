@@ -45,12 +45,12 @@ export function configOf(text: string): Config {
   } catch (error) {
     throw new Error(`config.json is broken: ${(error as Error).message}.`);
   }
-  if (typeof given !== "object" || given === null || Array.isArray(given)) throw new Error("config.json is broken: it has to be one object.");
+  if (typeof given !== "object" || given === null || Array.isArray(given)) throw new Error("config.json is broken: it must be one object.");
   for (const [name, value] of Object.entries(given)) {
     const known = defaults[name as keyof Config];
     if (known === undefined) continue;
     const [is, should] = [value, known].map((one) => (Array.isArray(one) ? "list" : typeof one));
-    if (is !== should) throw new Error(`config.json is broken: ${name} has to be a ${should}, and is ${JSON.stringify(value)}.`);
+    if (is !== should) throw new Error(`config.json is broken: ${name} must be a ${should}, and is ${JSON.stringify(value)}.`);
   }
   const config = given as Partial<Config>;
   for (const url of [config.indexer, config.rpc, config.upload, ...(config.stores ?? [])]) {

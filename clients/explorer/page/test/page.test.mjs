@@ -458,7 +458,7 @@ describe("what a new user meets", () => {
 
   test("a config.json that is broken is said to be so", async () => {
     const site = await serve(all.directory, { indexer: all.indexer.origin });
-    for (const [content, said] of [["{ not json", /config\.json is broken: /], ['{"indexer": 7}', /indexer has to be a string, and is 7/], ['{"rpc": "http://["}', /is no URL/]]) {
+    for (const [content, said] of [["{ not json", /config\.json is broken: /], ['{"indexer": 7}', /indexer must be a string, and is 7/], ['{"rpc": "http://["}', /is no URL/]]) {
       writeFileSync(`${site.directory}/config.json`, content);
       const page = await open("network", { origin: site.origin, quiet: true });
       await shown(page, "[role=alert]");
@@ -532,7 +532,7 @@ describe("what a new user meets", () => {
     await page.goto(`${all.site.origin}/#/tasks?creator=${client.account.address}&state=late&to=4000000000&from=1`);
     await until("of a creator, by date", async () => / \d+ tasks?$/.test(await count()) && (await page.locator(`table[data-table="tasks"] a:text-is("#${made.late.id}")`).count()) === 1);
     await page.goto(`${all.site.origin}/#/tasks?creator=0x12`);
-    await page.getByText("The creator has to be an address").waitFor();
+    await page.getByText("The creator must be an address").waitFor();
     for (const [view, cell] of [["accounts", client.account.address.slice(0, 6).toLowerCase()], ["models", MODELS[0]]]) {
       await page.goto(`${all.site.origin}/#/${view}`);
       await page.locator(`table[data-table="${view}"] tbody`, { hasText: cell }).waitFor();

@@ -79,11 +79,11 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
 
 /// What the flags ask for: requests and nodes.
 fn traces(options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
-    ensure!(options.speed.is_finite() && options.speed > 0.0, "--speed is {}; it has to be above 0", options.speed);
+    ensure!(options.speed.is_finite() && options.speed > 0.0, "--speed is {}; it must be above 0", options.speed);
     let limit = options.limit.unwrap_or(usize::MAX);
     let (sampled, groups) = (options.sampled, options.groups());
     ensure!(sampled + groups <= 100, "--sampled is {sampled} and --groups {groups}; together they can be at most 100");
-    ensure!(limit > 0 && options.gpus != Some(0), "--limit and --gpus have to be at least 1");
+    ensure!(limit > 0 && options.gpus != Some(0), "--limit and --gpus must be at least 1");
     let (name, source) = open(options.requests.as_deref(), REQUESTS)?;
     let requests = trace::requests(&name, source, limit)?;
     let (name, source) = open(options.nodes.as_deref(), NODES)?;

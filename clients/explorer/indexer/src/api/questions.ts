@@ -20,7 +20,7 @@ export function questionAt(path: string, query: URLSearchParams, graphql: Ask): 
   if (path === "rivals") return { key: path, compute: rivals };
   if (path === "data") {
     const asked = query.get("query") ?? "";
-    if (!asked || asked.length > DATA_MOST) throw new BadQuestion(`"query" has to be a question of GraphQL of at most ${DATA_MOST} characters`);
+    if (!asked || asked.length > DATA_MOST) throw new BadQuestion(`"query" must be a question of GraphQL of at most ${DATA_MOST} characters`);
     return { key: `data ${asked}`, compute: () => graphql(asked) };
   }
   if (path === "fairness") return { key: path, compute: fairness, holds: isOfAll };

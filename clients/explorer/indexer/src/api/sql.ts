@@ -24,7 +24,7 @@ export const bounded = createMiddleware(async (c, next) => {
       query.json.sql = `select * from (${query.json.sql.replace(/;\s*$/, "")}\n) as bounded limit ${MOST_ROWS}`;
       url.searchParams.set("sql", JSON.stringify(query));
     } catch {
-      return c.text('"sql" has to be {"json":{"sql":"select ...","params":[]}}', 400);
+      return c.text('"sql" must be {"json":{"sql":"select ...","params":[]}}', 400);
     }
     c.req.raw = new Request(url, c.req.raw);
     if (!process.env.DATABASE_URL) await db.execute(unshadow);

@@ -73,7 +73,7 @@ export function Tasks() {
   const asked = useAsked("tasks", (signal) => ask(known, signal));
   const filters = Object.fromEntries(TASK_FILTERS.flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : [])));
   // One that is no address, or no number, is asked of nobody.
-  const wrong = filters.creator && !/^0x[0-9a-fA-F]{40}$/.test(filters.creator) ? "The creator has to be an address, 0x and 40 digits." : undefined;
+  const wrong = filters.creator && !/^0x[0-9a-fA-F]{40}$/.test(filters.creator) ? "The creator must be an address, 0x and 40 digits." : undefined;
   const isFiltered = Object.keys(filters).length > 0;
   return (
     <>
