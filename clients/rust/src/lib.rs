@@ -10,6 +10,7 @@
 //! | [`Wallet`], [`Place`] | who signs them: a key here, a Ledger, AWS, Google, a signer elsewhere |
 //! | [`Stores`] | where inputs and results are |
 //! | [`Outcome`], [`Muster::result`] | from a task to the bytes of its result |
+//! | [`Muster::streaming`], [`Muster::prove`] | an answer while it is made, and whether it is the one on the chain |
 //! | [`Secrets`], [`Seal`], [`Opening`] | commitments, and the results sealed under them |
 //! | `Private`, `seal_input` | with the feature `private`: inputs for nodes alone, results for their creator alone |
 //! | [`pause`] | why agents pause their nodes, as their calls say it |
@@ -45,6 +46,7 @@ pub mod safe;
 mod seal;
 mod sender;
 mod store;
+mod stream;
 mod trouble;
 mod wallet;
 
@@ -69,5 +71,6 @@ pub use sender::{Sender, Sending};
 #[cfg(feature = "private")]
 pub use store::PrivateResult;
 pub use store::{cid_of, Access, Attempt, Bounds, Found, Kept, Lost, Object, Store, Stores, BLOCK};
+pub use stream::{Heard, Piece, Shown, Stopped, Streaming, Unproven, Untrue, Whole, Why, SHOWN};
 pub use trouble::Trouble;
 pub use wallet::{Place, Wallet};

@@ -213,22 +213,7 @@ impl Store {
             None => (false, text),
         };
         let url = http::parse(plain, &["http", "https"]).ok()?;
-        let address = match url.host()? {
-            Host::Ipv4(address) => Some(IpAddr::from(address)),
-            Host::Ipv6(address) => Some(IpAddr::from(address)),
-            Host::Domain(_) => None,
-        };
-        if !inside && address.is_some_and(|address| !is_public(address)) {
-            return None;
-        }
-        let builder = Client::builder().timeout(bounds.timeout);
-        // A name may lead inside as well, and so may a redirection.
-        let builder = if inside {
-            builder.redirect(redirect::Policy::limited(5))
-        } else {
-            builder.redirect(redirect::Policy::none()).dns_resolver(Arc::new(Outside))
-        };
-        let client = built(builder).ok()?;
+        let client = reader(&url, Client::builder().timeout(bounds.timeout), inside)?;
         let name = format!("{}{}", if gateway { "ipfs+" } else { "" }, http::redacted(&url));
         Some(Self { name, kind: if gateway { Kind::Ipfs(url, client) } else { Kind::Http(url, client) }, bounds })
     }
@@ -778,6 +763,25 @@ fn built(builder: reqwest::ClientBuilder) -> Result<Client, Error> {
     builder.build().map_err(|error| Error::Url(error.without_url().to_string()))
 }
 
+/// What reads a URL that somebody else chose: none where it is on a network of our own, and those are not `inside`.
+pub(crate) fn reader(url: &Url, builder: reqwest::ClientBuilder, inside: bool) -> Option<Client> {
+    let address = match url.host()? {
+        Host::Ipv4(address) => Some(IpAddr::from(address)),
+        Host::Ipv6(address) => Some(IpAddr::from(address)),
+        Host::Domain(_) => None,
+    };
+    if !inside && address.is_some_and(|address| !is_public(address)) {
+        return None;
+    }
+    // A name may lead inside as well, and so may a redirection.
+    let builder = if inside {
+        builder.redirect(redirect::Policy::limited(5))
+    } else {
+        builder.redirect(redirect::Policy::none()).dns_resolver(Arc::new(Outside))
+    };
+    built(builder).ok()
+}
+
 /// Whether an address is one of the Internet, as far as is known here: none of a network of its own, or of this machine.
 fn is_public(address: IpAddr) -> bool {
     match address {
@@ -813,7 +817,7 @@ impl dns::Resolve for Outside {
     }
 }
 
-fn below(url: &Url, name: &str) -> Url {
+pub(crate) fn below(url: &Url, name: &str) -> Url {
     let mut url = url.clone();
     let path = format!("{}/{name}", url.path().trim_end_matches('/'));
     url.set_path(&path);
