@@ -24,7 +24,7 @@ while "loads" in open(behaviour).read().split():
     # A model that takes its time.
     time.sleep(0.1)
 assert not any("KEY" in name for name in os.environ), "the agent's keys are not an executor's"
-say({"ready": {"name": "reverse", "version": "1", "kinds": ["gpt", "images"], "stack": "python"}})
+say({"ready": {"name": "reverse", "version": "1", "kinds": ["gpt", "images"], "stack": "python", "streams": True}})
 for line in sys.stdin:
     run = json.loads(line)["run"]
     does = open(behaviour).read().strip()
@@ -55,6 +55,13 @@ for line in sys.stdin:
     if text == "what no executor survives":
         sys.exit(3)
     answer = (text[::-1] + {"differs": "!", "rolls": os.urandom(8).hex()}.get(does, "")).encode()
+    if does.startswith("shows") and run.get("stream"):
+        # The first half, then the other when it is told to go on; or what it does not answer.
+        shown = answer.decode() if does == "shows" else "another text"
+        say({"piece": {"id": run["id"], "text": shown[: len(shown) // 2]}})
+        while open(behaviour).read().strip() == does:
+            time.sleep(0.02)
+        say({"piece": {"id": run["id"], "text": shown[len(shown) // 2 :]}})
     if run["kind"] == "images":
         answer = b"".join(picture(answer) for _ in range(run["units"]))
     with open(run["output"], "wb") as file:

@@ -9,11 +9,14 @@ class TaskFault(Exception):
     """No node could run this task."""
 
 
-def serve(name, version, kinds, stack, run):
+def serve(name, version, kinds, stack, run, streams=False):
     """Says that the executor is ready, then runs tasks, one at a time, until the agent closes the pipe.
 
     `run(task)` reads `task["input"]` and writes `task["output"]`, both files. It raises TaskFault for what no node could run;
     whatever else it raises is this node's fault.
+
+    One that `streams` calls `task["show"](text)` with what follows in the result while it makes it, where that is not None: the file has
+    to hold the same bytes in the end.
     """
     # What libraries print must not come between the lines.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
@@ -22,9 +25,13 @@ def serve(name, version, kinds, stack, run):
     def say(what, **values):
         print(json.dumps({what: values}), file=answers, flush=True)
 
-    say("ready", name=name, version=version, kinds=kinds, stack=stack)
+    def shown(task):
+        return (lambda text: say("piece", id=task["id"], text=text)) if task.pop("stream", False) else None
+
+    say("ready", name=name, version=version, kinds=kinds, stack=stack, **({"streams": True} if streams else {}))
     for line in sys.stdin:
         task = json.loads(line)["run"]
+        task["show"] = shown(task)
         try:
             if task["kind"] not in kinds:
                 raise TaskFault(f"{name} does not run tasks of the kind {task['kind']}")

@@ -176,7 +176,7 @@ class OpenAI(unittest.TestCase):
 
     def setUp(self):
         test = self
-        self.asked, self.print, self.answers = [], "fp_1", {}
+        self.asked, self.print, self.answers, self.streams = [], "fp_1", {}, None
 
         class Handler(BaseHTTPRequestHandler):
             server_version, sys_version, protocol_version = "like-vllm", "", "HTTP/1.1"
@@ -196,6 +196,26 @@ class OpenAI(unittest.TestCase):
                 found = {"object": "list", "data": [{"id": "small", "object": "model", "created": 1, "owned_by": "us"}]}
                 self.say(200, found) if self.path == "/v1/models" else self.say(404, {"error": {"message": "no such path"}})
 
+            def stream(self, text):
+                if test.streams == "refused":
+                    return self.say(400, {"error": {"message": "no streams here"}})
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+                self.send_header("Connection", "close")
+                self.end_headers()
+
+                def event(value):
+                    self.wfile.write(f"data: {json.dumps(value)}\n\n".encode())
+
+                for place, letter in enumerate(text):
+                    said = {"text": letter} if self.path == "/v1/completions" else {"delta": {"content": letter}}
+                    end = "length" if place == len(text) - 1 and test.streams != "cut" else None
+                    event({"choices": [{"index": 0, "finish_reason": end, **said}], "system_fingerprint": test.print, "usage": None})
+                    if test.streams == "fails":
+                        return event({"error": {"message": "out of memory"}})
+                event({"choices": [], "usage": {"completion_tokens": len(text)}})
+                self.wfile.write(b"data: [DONE]\n\n")
+
             def do_POST(self):
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 test.asked.append((self.path, asked, self.headers.get("Authorization")))
@@ -209,6 +229,8 @@ class OpenAI(unittest.TestCase):
                 text = hashlib.sha256(json.dumps([given, asked["seed"], asked["temperature"]]).encode()).hexdigest()[: asked["max_tokens"]]
                 said = {"text": text} if self.path == "/v1/completions" else {"message": {"role": "assistant", "content": text}}
                 choice = {"index": 0, "finish_reason": "length", **said}
+                if asked["stream"] and test.streams is not None:
+                    return self.stream(text)
                 self.say(200, {"id": "x", "choices": [choice], "usage": {"completion_tokens": asked["max_tokens"]}, "system_fingerprint": test.print})
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -247,6 +269,28 @@ class OpenAI(unittest.TestCase):
             self.assertEqual(executor.run("gpt", several, units=1)[0], "task")
             self.assertEqual(executor.run("gpt", {"prompt": "a"}, models=["another"])[0], "node")
         self.assertEqual(executor.ended, 0)
+
+    def test_it_shows_texts_as_they_are_made(self):
+        one = {"prompt": "hello", "max_tokens": 8}
+        several = {"requests": [{"messages": [{"role": "user", "content": 'a "quoted" wörd'}], "seed": n, "max_tokens": 40} for n in range(2)]}
+        with self.start() as executor:
+            self.assertTrue(executor.ready["streams"])
+            for given, units, pieces in ((one, 1, 8), (several, 2, 80)):
+                self.streams = None
+                whole = executor.run("gpt", given, units)
+                self.assertEqual(executor.pieces, [], "nobody asked for them")
+                self.streams = "as it is made"
+                self.assertEqual(executor.run("gpt", given, units, stream=True), whole)
+                self.assertEqual("".join(executor.pieces).encode(), whole[1])
+                self.assertGreater(len(executor.pieces), pieces)
+                self.assertTrue(self.asked[-1][1]["stream_options"]["include_usage"])
+                # A server that does not stream gives it whole, and one that refuses to is asked once more.
+                for self.streams in (None, "refused"):
+                    self.assertEqual(executor.run("gpt", given, units, stream=True), whole)
+                    self.assertEqual("".join(executor.pieces).encode(), whole[1])
+            self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 101}, stream=True)[0], "task")
+            for self.streams in ("cut", "fails"):
+                self.assertEqual(executor.run("gpt", one, stream=True)[0], "node")
 
     def test_whose_fault_it_is(self):
         with self.start() as executor:

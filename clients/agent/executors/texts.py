@@ -67,3 +67,42 @@ def answer(task, model, fingerprint, answers):
     whole = {"model": model, "stack": fingerprint, "answers": answers}
     text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
     Path(task["output"]).write_bytes(text.encode("utf-8", "replace"))
+
+
+class Growing:
+    """The same result, written and shown as its texts grow."""
+
+    def __init__(self, task, model):
+        self.task, self.model, self.whole, self.text = task, model, b"", None
+
+    def add(self, more):
+        more = more.encode("utf-8", "replace")
+        self.whole += more
+        self.task["show"](more.decode())
+
+    def say(self, more, fingerprint):
+        """More of a request's text; the first also tells the stack's name."""
+        if self.text is None:
+            fields = f'"model":{dumped(self.model)},"stack":{dumped(fingerprint)},"answers":[' if not self.whole else ","
+            self.add(("" if self.whole else "{") + fields + '{"text":"')
+            self.text = ""
+        if more:
+            self.add(dumped(more)[1:-1])
+            self.text += more
+
+    def end(self, text, tokens, end, fingerprint):
+        """The request's end. What was shown has to be the beginning of its whole text."""
+        shown = self.text or ""
+        if not text.startswith(shown):
+            raise RuntimeError("what was shown is not what the text begins with")
+        self.say(text[len(shown) :], fingerprint)
+        self.add(f'","tokens":{dumped(tokens)},"end":{dumped(end)}}}')
+        self.text = None
+
+    def done(self):
+        self.add("]}")
+        Path(self.task["output"]).write_bytes(self.whole)
+
+
+def dumped(value):
+    return json.dumps(value, ensure_ascii=False)

@@ -30,17 +30,22 @@ class Executor:
         self.child.stdout.close()
         self.place.cleanup()
 
-    def run(self, kind, given, units=1, models=()):
-        """Its answer's name, and the result, or what it says instead."""
+    def run(self, kind, given, units=1, models=(), stream=False):
+        """Its answer's name, and the result, or what it says instead; in `pieces` what it shows before."""
         self.count += 1
+        self.pieces = []
         place = Path(self.place.name)
         source, target = place / f"{self.count}.in", place / f"{self.count}.out"
         source.write_bytes(given if isinstance(given, bytes) else json.dumps(given).encode())
-        task = {"id": str(self.count), "kind": kind, "units": units, "models": list(models), "deadline": 1_790_000_000}
+        task = {"id": str(self.count), "kind": kind, "units": units, "models": list(models), "deadline": 1_790_000_000, **({"stream": True} if stream else {})}
         line = json.dumps({"run": {**task, "input": str(source), "output": str(target)}})
         self.child.stdin.write(f"{line}\n")
-        ((name, said),) = json.loads(self.child.stdout.readline()).items()
-        assert said["id"] == str(self.count), said
+        while True:
+            ((name, said),) = json.loads(self.child.stdout.readline()).items()
+            assert said["id"] == str(self.count), said
+            if name != "piece":
+                break
+            self.pieces.append(said["text"])
         return (name, target.read_bytes()) if name == "done" else (said["fault"], said["reason"])
 
 

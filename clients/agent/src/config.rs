@@ -58,6 +58,8 @@ pub struct Config {
     pub models: Vec<String>,
     /// Where metrics and health are served; nowhere if left out.
     pub listen: Option<SocketAddr>,
+    /// Where answers are shown while they are made; nowhere if left out.
+    pub stream: Option<Stream>,
     /// The URL to which urgent messages are posted, as JSON with `text`.
     pub webhook: Option<String>,
     /// Where models are fetched from and kept, for nodes without a `download` of their own.
@@ -95,6 +97,19 @@ pub struct Stores {
     /// The most bytes of an input or a result; longer ones are not read.
     #[serde(default = "longest")]
     pub longest: u64,
+}
+
+/// Where answers are shown while they are made.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// Where `/stream/TASK` is served, over HTTP; what goes before it speaks TLS.
+    pub listen: SocketAddr,
+    /// Where others reach that, up to and with `/stream`: what each node's key publishes on the chain. Left out, nothing is said there.
+    pub url: Option<String>,
+    /// So many read at a time; sixteen of them the same answer.
+    #[serde(default = "sixty_four")]
+    pub listeners: usize,
 }
 
 /// A node, which is a key and a GPU.
@@ -229,6 +244,9 @@ fn twenty() -> u64 {
 fn ten_minutes() -> u64 {
     600
 }
+fn sixty_four() -> usize {
+    64
+}
 fn hour() -> u64 {
     3_600
 }
@@ -262,13 +280,6 @@ const KEY: usize = 67;
 const ENTRIES: usize = 8;
 
 impl Stores {
-    /// What a node is to publish, if anything is said of it: its stores, and the key that inputs are sealed to.
-    pub fn published(&self, key: &Private) -> Option<String> {
-        let mut entries = self.publish.clone()?;
-        entries.extend(self.private.then(|| key.entry()));
-        Some(entries.join(" "))
-    }
-
     /// The stores in a list that somebody else publishes; those inside only where `private_hosts` names them.
     pub fn readable(&self, list: &str, bounds: Bounds) -> muster_client::Stores {
         let entries = list.split(' ').filter(|entry| !entry.is_empty()).take(ENTRIES);
@@ -320,9 +331,16 @@ impl Config {
             ensure!(known, "`headers` are for a store of `get` or `put`, and {store} is none");
         }
         ensure!(config.store.keep_days >= 0.0, "`keep_days` is at least 0");
-        let published = config.store.publish.iter().flatten().map(|uri| uri.len() + 1).sum::<usize>();
+        if let Some(url) = config.stream.as_ref().and_then(|stream| stream.url.as_ref()) {
+            let known = reqwest::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+            ensure!(known && !url.contains(' '), "`url` of [stream] is {url}, and others read from https://... alone");
+        }
+        let published = config.entries().iter().flatten().map(|uri| uri.len() + 1).sum::<usize>();
         let most = if config.store.private { PUBLISHED - KEY } else { PUBLISHED };
-        ensure!(published <= most + 1, "`publish` has {published} bytes, and the contract keeps {most} beside a key");
+        ensure!(
+            published <= most + 1,
+            "`publish` and [stream] have {published} bytes, and the contract keeps {most} beside a key"
+        );
         ensure!(config.look_every > 0, "`look_every` is at least 1");
         let mut names = std::collections::BTreeSet::new();
         for node in &config.nodes {
@@ -378,6 +396,22 @@ impl Config {
             }
         }
         Ok(config)
+    }
+
+    /// What is said on the chain of where results can be had and are shown, if anything.
+    fn entries(&self) -> Option<Vec<String>> {
+        let shows = self.stream.as_ref().and_then(|stream| stream.url.as_ref()).map(|url| format!("stream+{url}"));
+        if self.store.publish.is_none() && shows.is_none() {
+            return None;
+        }
+        Some(self.store.publish.iter().flatten().cloned().chain(shows).collect())
+    }
+
+    /// What a node is to publish, if anything is said of it: its stores, where it shows answers, and the key that inputs are sealed to.
+    pub fn published(&self, key: &Private) -> Option<String> {
+        let mut entries = self.entries()?;
+        entries.extend(self.store.private.then(|| key.entry()));
+        Some(entries.join(" "))
     }
 
     /// Has nodes that share a card use it as the node does that has it.
@@ -543,6 +577,7 @@ mod tests {
             ("1.5 ether", "1.5 finney"),
             ("\"0x7\"", "\"0xseven\""),
             ("rpc = [\"http://127.0.0.1:8547\"]", "rpc = []"),
+            ("[store]", "[stream]\nlisten = \"127.0.0.1:1\"\nurl = \"ftp://host\"\n[store]"),
         ] {
             assert!(LEAST.contains(what));
             assert!(Config::parse(&LEAST.replace(what, instead)).is_err(), "{instead:?} for {what:?}");

@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure, Context, Result};
+use muster_client::Why;
 use rustix::process::{kill_process_group, Pid, Signal};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -19,6 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{timeout, timeout_at, Instant};
 
 use crate::said::{hear, Fault, Ready, Said};
+use crate::stream::Show;
 use crate::{apart, config, gpu, hub, say};
 
 /// The longest line of its standard error that is logged, in bytes, and how many of them are for each task.
@@ -127,15 +129,16 @@ impl Card {
     }
 
     /// Runs a task, and kills the executor with all that it has started if it is not done in time; nothing if it was not free before.
-    /// `compared` says that others' answers must be equal. A task that was beside others when the executor ended is run once more,
-    /// alone: it may have been another that ended it.
-    pub async fn run(&self, run: &Run, until: Instant, compared: bool) -> Option<Ran> {
+    /// `compared` says that others' answers must be equal; `show` takes pieces of the result, if anybody may see them. A task that was beside
+    /// others when the executor ended is run once more, alone: it may have been another that ended it.
+    pub async fn run(&self, run: &Run, until: Instant, compared: bool, show: Option<&Arc<Show>>) -> Option<Ran> {
         let alone = compared && !self.queue().alike;
-        match self.attempt(run, until, alone).await? {
+        match self.attempt(run, until, alone, show).await? {
             Attempt::Ran(ran) => Some(ran),
             Attempt::Lost(reason) => {
                 say!("task {} was run beside others when {reason}: it is run again, alone", run.id);
-                match self.attempt(run, until, true).await? {
+                show.inspect(|show| show.again());
+                match self.attempt(run, until, true, show).await? {
                     Attempt::Ran(ran) => Some(ran),
                     Attempt::Lost(reason) => Some(Ran::Failed(Fault::Node, reason)),
                 }
@@ -143,13 +146,13 @@ impl Card {
         }
     }
 
-    async fn attempt(&self, run: &Run, until: Instant, alone: bool) -> Option<Attempt> {
+    async fn attempt(&self, run: &Run, until: Instant, alone: bool, show: Option<&Arc<Show>>) -> Option<Attempt> {
         let turn = timeout_at(until, self.turn(run.deadline, alone)).await.ok()?;
         let mut start = None;
         let attempt = async {
             let asked = {
                 let mut executor = self.executor.lock().await;
-                let asked = executor.ask(run).await?;
+                let asked = executor.ask(run, show).await?;
                 self.queue().at_once = executor.at_once();
                 asked
             };
@@ -289,6 +292,8 @@ struct Running {
 struct Pending {
     /// Who waits for the answer.
     waited_for: HashMap<String, oneshot::Sender<Said>>,
+    /// Where their pieces are shown, of those that are.
+    shows: HashMap<String, Arc<Show>>,
     /// Those for whose answer nobody waits any more.
     abandoned: HashSet<String>,
     /// Why nothing more is heard of it.
@@ -396,7 +401,14 @@ impl Executor {
         let noise = Arc::new(std::sync::atomic::AtomicU32::new(NOISY));
         let last = Arc::<std::sync::Mutex<String>>::default();
         let log = tokio::spawn(log(self.node.clone(), stderr, noise.clone(), last.clone()));
-        let ready = Ready { name: String::new(), version: String::new(), kinds: Vec::new(), stack: String::new(), at_once: 1 };
+        let ready = Ready {
+            name: String::new(),
+            version: String::new(),
+            kinds: Vec::new(),
+            stack: String::new(),
+            at_once: 1,
+            streams: false,
+        };
         let asked = Arc::default();
         // A signal from here reaches neither another user's processes nor a container's; the guard does.
         let ends = !prefix.is_empty() || end.is_some();
@@ -417,7 +429,7 @@ impl Executor {
 
     /// Runs a task when it has no other, and kills it with all that it has started if the task is not done in time.
     pub async fn run(&mut self, run: &Run, within: Duration) -> Ran {
-        let attempt = async { self.ask(run).await?.answer().await };
+        let attempt = async { self.ask(run, None).await?.answer().await };
         let ran = match timeout(within, attempt).await {
             Ok(Ok(ran)) => ran,
             Ok(Err(error)) => {
@@ -435,8 +447,8 @@ impl Executor {
         ran
     }
 
-    /// Asks it to run a task; its answer comes by itself.
-    pub async fn ask(&mut self, run: &Run) -> Result<Asked> {
+    /// Asks it to run a task; its answer comes by itself, and before it the pieces that are shown, where it gives some.
+    pub async fn ask(&mut self, run: &Run, show: Option<&Arc<Show>>) -> Result<Asked> {
         self.start().await?;
         let start = self.starts;
         let running = self.running.as_mut().context("it is running")?;
@@ -451,7 +463,17 @@ impl Executor {
             hub::used(Path::new(home), &run.models);
         }
         let told = running.exchange.as_ref().map(|place| pass(run, place)).transpose()?;
-        let line = serde_json::to_string(&serde_json::json!({ "run": told.as_ref().unwrap_or(run) }))? + "\n";
+        let mut line = serde_json::json!({ "run": told.as_ref().unwrap_or(run) });
+        // One that does not say that it can may refuse a field that it does not know.
+        match show {
+            Some(show) if running.ready.streams => {
+                line["run"]["stream"] = true.into();
+                running.pending().shows.insert(run.id.clone(), show.clone());
+            }
+            Some(show) => show.stop(Why::Whole),
+            None => {}
+        }
+        let line = line.to_string() + "\n";
         running.pending().waited_for.insert(run.id.clone(), sender);
         let asked = Asked { run: run.clone(), told, start, answer, asked: running.asked.clone() };
         running.writing = true;
@@ -532,7 +554,7 @@ impl Asked {
                 Ok(Ran::Done)
             }
             Ok(Said::Failed { fault, reason, .. }) => Ok(Ran::Failed(fault, reason.chars().take(REASON).collect())),
-            Ok(Said::Ready(_)) => bail!("the executor says again that it is ready"),
+            Ok(Said::Ready(_) | Said::Piece { .. }) => bail!("the executor says again that it is ready"),
             Err(_) => {
                 let pending = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
                 Err(anyhow!(pending.ended.clone().unwrap_or_else(|| "the executor was ended".into())))
@@ -544,6 +566,7 @@ impl Asked {
 impl Drop for Asked {
     fn drop(&mut self) {
         let mut pending = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.shows.remove(&self.run.id);
         if pending.waited_for.remove(&self.run.id).is_some() {
             pending.abandoned.insert(self.run.id.clone());
         }
@@ -599,9 +622,16 @@ async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<
         };
         let mut pending = asked.lock().unwrap_or_else(PoisonError::into_inner);
         let why = match said {
+            Ok(Said::Piece { id, text }) if pending.waited_for.contains_key(&id) || pending.abandoned.contains(&id) => {
+                let show = pending.shows.get(&id).cloned();
+                drop(pending);
+                show.inspect(|show| show.push(&text));
+                continue;
+            }
+            Ok(Said::Piece { id, .. }) => format!("the executor says a piece of {id}, which it does not have"),
             Ok(said) => {
                 let id = match &said {
-                    Said::Ready(_) => None,
+                    Said::Ready(_) | Said::Piece { .. } => None,
                     Said::Done { id } | Said::Failed { id, .. } => Some(id),
                 };
                 match id {
@@ -625,6 +655,7 @@ async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<
         };
         pending.ended = Some(why);
         pending.waited_for.clear();
+        pending.shows.clear();
         return;
     }
 }
@@ -784,7 +815,7 @@ mod tests {
             ..run(place)
         };
         std::fs::write(&run.input, input).unwrap();
-        card.run(&run, Instant::now() + Duration::from_secs(30), compared).await
+        card.run(&run, Instant::now() + Duration::from_secs(30), compared, None).await
     }
 
     #[tokio::test]

@@ -113,7 +113,7 @@ pub async fn together(executor: &mut Executor, first: &Answered, place: &Path, w
         let mut asked = Vec::new();
         for (number, (file, (name, digest))) in all.by_ref().take(at_once) {
             let run = prepare(file, &format!("{name}-{number}"), work, within)?;
-            match timeout(within, executor.ask(&run)).await {
+            match timeout(within, executor.ask(&run, None)).await {
                 Ok(Ok(answer)) => asked.push((run, answer, digest)),
                 Ok(Err(_)) | Err(_) => {
                     executor.stop();

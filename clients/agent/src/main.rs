@@ -26,6 +26,7 @@ mod reader;
 mod said;
 mod setup;
 mod shared;
+mod stream;
 mod terms;
 mod work;
 
@@ -127,6 +128,10 @@ async fn run(path: &std::path::Path) -> Result<()> {
         Some(at) => Some(probes::listen(at).await?),
         None => None,
     };
+    let streaming = match &config.stream {
+        Some(stream) => Some(stream::listen(stream.listen).await?),
+        None => None,
+    };
     let (drain, draining) = watch::channel(false);
     listen(drain)?;
     let shared = Shared::open(config, draining).await?;
@@ -137,6 +142,15 @@ async fn run(path: &std::path::Path) -> Result<()> {
             if let Err(error) = probes::serve(shared, listener).await {
                 tracing::error!("{error:#}");
                 std::process::exit(1);
+            }
+        });
+    }
+    if let (Some(listener), Some(streams), Some(settings)) = (streaming, shared.streams.clone(), &shared.config.stream) {
+        let listeners = settings.listeners;
+        serving.spawn(async move {
+            // What is shown is no answer: the work goes on without it.
+            if let Err(error) = stream::serve(streams, listener, listeners).await {
+                tracing::error!("answers are not shown any more: {error:#}");
             }
         });
     }

@@ -12,8 +12,19 @@ const LINE: u64 = 1 << 20;
 #[serde(rename_all = "snake_case")]
 pub enum Said {
     Ready(Ready),
-    Done { id: String },
-    Failed { id: String, fault: Fault, reason: String },
+    /// What follows in the result, while it is made.
+    Piece {
+        id: String,
+        text: String,
+    },
+    Done {
+        id: String,
+    },
+    Failed {
+        id: String,
+        fault: Fault,
+        reason: String,
+    },
 }
 
 /// What an executor says of itself.
@@ -27,6 +38,9 @@ pub struct Ready {
     /// How many tasks it takes at a time.
     #[serde(default)]
     pub at_once: usize,
+    /// Whether it says pieces of results, where it is asked to.
+    #[serde(default)]
+    pub streams: bool,
 }
 
 /// Whose fault it is that there is no result.

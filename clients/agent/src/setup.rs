@@ -169,7 +169,7 @@ pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twic
 /// Says on the chain where the results can be read, unless that is what it says. A node works without it: who asks for a result by other
 /// ways finds it.
 async fn publish(shared: &Arc<Shared>, settings: &config::Node, account: &Account, operator: Address, private: &Private) {
-    let Some(uris) = shared.config.store.published(private) else { return };
+    let Some(uris) = shared.config.published(private) else { return };
     let said = async {
         // The contract keeps what a worker says under its operator's account.
         if shared.chain.muster.stores_of(operator).await? == uris {

@@ -16,6 +16,7 @@ use crate::executor::{Card, Executor};
 use crate::journal::Journal;
 use crate::metrics::Metrics;
 use crate::say;
+use crate::stream::Streams;
 
 /// The same alert is not posted again so soon.
 const REPEAT: Duration = Duration::from_mins(10);
@@ -43,6 +44,8 @@ pub struct Shared {
     pub inputs: Stores,
     pub results: Stores,
     pub metrics: Metrics,
+    /// Where answers are shown while they are made, if they are.
+    pub streams: Option<Arc<Streams>>,
     /// Names of models by their ids.
     pub names: BTreeMap<u64, String>,
     /// Who is to be woken by what happens to a node, and which tasks its jobs are.
@@ -73,6 +76,7 @@ impl Shared {
         let chain = Chain { muster, from_block: config.from_block };
         let (watched, alerted, created) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (names, metrics, cards) = (config.names(), Metrics::default(), Mutex::default());
+        let streams = config.stream.as_ref().map(|stream| Arc::new(Streams::new(stream.listeners)));
         let aside = journal.aside.clone();
         let shared = Arc::new(Self {
             config,
@@ -83,6 +87,7 @@ impl Shared {
             inputs,
             results,
             metrics,
+            streams,
             names,
             watched,
             draining,

@@ -16,6 +16,7 @@ use crate::executor::{absolute, kind, Card, Ran, Run};
 use crate::journal::{Job, Stage};
 use crate::said::Fault;
 use crate::shared::Shared;
+use crate::stream::Showing;
 use crate::{config, die, models, say};
 
 /// Codes of errors as they are reported. No node could run the task:
@@ -98,9 +99,14 @@ impl Work {
                 Some(why) => Err(why),
                 None => {
                     let created = self.shared.created(task).await?;
-                    let ran = self.execute(&created).await;
+                    let mut showing = None;
+                    let ran = self.execute(&created, &mut showing).await;
                     die::at("executed");
-                    ran.and_then(|reply| self.settle(&created.spec, reply))
+                    let settled = ran.and_then(|reply| self.settle(&created.spec, reply));
+                    if let (Ok(()), Some(Showing(show))) = (&settled, &showing) {
+                        show.settle(self.job.value);
+                    }
+                    settled
                 }
             };
             match ran {
@@ -140,13 +146,18 @@ impl Work {
         self.shared.journal.put(&self.job)
     }
 
-    /// Runs the task; its result is in the output file. Returns the key that the result is to be sealed to, if any.
-    async fn execute(&self, created: &IMuster::TaskCreated) -> Result<Option<String>, Failure> {
+    /// Runs the task; its result is in the output file, and was shown meanwhile if it may be. Returns the key that the result is to be sealed to,
+    /// if any.
+    async fn execute(&self, created: &IMuster::TaskCreated, showing: &mut Option<Showing>) -> Result<Option<String>, Failure> {
         let spec = &created.spec;
         let place = self.shared.config.work(&self.node);
         let (input, output) = (absolute(&place.join("input")), absolute(&place.join("output")));
         self.input(created, &input).await?;
-        let reply = self.opened(&input)?;
+        let (sealed, reply) = self.opened(&input)?;
+        // What is compared nobody may see before it is committed to, and what is sealed nobody else at all.
+        let hidden = spec.redundancy != 0 || sealed;
+        *showing = self.shared.streams.as_ref().map(|streams| streams.begin(self.job.task, hidden));
+        let show = showing.as_ref().filter(|_| !hidden).map(|Showing(show)| show);
         let _ = fs::remove_file(&output);
         let missing = spec.models.iter().copied().filter(|model| !self.held.contains(model));
         for model in missing {
@@ -171,7 +182,8 @@ impl Work {
         };
         die::at("executing");
         // A self-test may have it, for as long as a model takes to load; or other nodes' tasks.
-        match self.executor.run(&run, self.until, spec.redundancy != 0).await.ok_or_else(|| late("the executor was not free"))? {
+        let ran = self.executor.run(&run, self.until, spec.redundancy != 0, show).await;
+        match ran.ok_or_else(|| late("the executor was not free"))? {
             Ran::Done => Ok(reply),
             Ran::Failed(fault, why) => {
                 let code = match fault {
@@ -213,13 +225,13 @@ impl Work {
         }
     }
 
-    /// Opens an input that is sealed, in its place. Returns the key that the result is to be sealed to.
-    fn opened(&self, file: &Path) -> Result<Option<String>, Failure> {
+    /// Opens an input that is sealed, in its place. Returns whether it is, and the key that the result is to be sealed to.
+    fn opened(&self, file: &Path) -> Result<(bool, Option<String>), Failure> {
         let mut head = Vec::new();
         let beginning = File::open(file).and_then(|file| file.take(SEALED.len() as u64).read_to_end(&mut head));
         beginning.context("the input cannot be read")?;
         if head != SEALED {
-            return Ok(None);
+            return Ok((false, None));
         }
         let sealed = fs::read(file).context("the input cannot be read")?;
         // Whoever sealed it chose the keys.
@@ -229,7 +241,7 @@ impl Work {
             seal_result(b"", reply).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
         }
         fs::write(file, opened.input).context("the input cannot be written")?;
-        Ok(opened.reply)
+        Ok((true, opened.reply))
     }
 
     /// Settles what the answer is, and keeps the result so that it survives what may come.

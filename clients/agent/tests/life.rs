@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use alloy::primitives::{B256, U256};
 use alloy::signers::local::PrivateKeySigner;
-use muster_client::{cid_of, digest_of, seal_input, Bounds, Event, IMuster, Lookup, Object, Outcome, Private, Seal, Stores};
+use muster_client::{
+    cid_of, digest_of, seal_input, Bounds, Event, Heard, IMuster, Lookup, Object, Outcome, Private, Seal, Stores, Streaming,
+    Unproven, Why,
+};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, journal, Agent, Site, GPU, VRAM};
 use muster_fleet::stores::{http, Ipfs, S3};
 use muster_fleet::world::LEAST;
@@ -468,4 +471,95 @@ async fn times_by_size() {
             put.remove(Object::Plain(digest)).await;
         }
     }
+}
+
+/// The answer to a task that runs, as its node shows it.
+async fn streaming(site: &Site, id: u64) -> Streaming {
+    let node = site.event("its node", |event| match event {
+        Event::TaskStarted(e) if e.id == id => Some(e.node),
+        _ => None,
+    });
+    site.muster.streaming(id, node.await, true).await.unwrap()
+}
+
+/// Texts that are read while they are made, and what may not be: a text that the node does not answer with, answers that are compared, and
+/// those that are sealed.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_read_while_it_is_made_and_proven_by_the_chain() {
+    let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
+    let mut agent = site.agent("gpu0").await;
+    let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    agent.more = format!("[stream]\nlisten = \"{at}\"\nurl = \"http://{at}/stream\"\nlisteners = 4");
+    agent.configure(&site);
+    let mut running = agent.start(None);
+    let node = joined(&site, &agent).await;
+    let said = site.until("it publishes where it shows answers", async || {
+        Some(site.muster.stores_of_node(node).await.unwrap()).filter(|said| !said.is_empty())
+    });
+    let said = said.await;
+    let key = said.strip_prefix(&format!("stream+http://{at}/stream age:")).unwrap_or_else(|| panic!("{said}")).to_string();
+    let application = site.account(10_000_000).await;
+    let lookup = Lookup { configured: site.store(), inside: true, ..Lookup::default() };
+    let ended = async |id: u64| {
+        site.event("an answer", |event| match event {
+            Event::TaskSucceeded(e) if e.id == id => Some(()),
+            _ => None,
+        })
+        .await;
+        Outcome::of(id, &site.events().await).unwrap()
+    };
+
+    agent.behave("shows");
+    let id = site.task(&application, gpt(0), "drow yb drow", 70_000).await;
+    let mut reads = streaming(&site, id).await;
+    assert_eq!(reads.next().await, Heard::Text("word b".into()));
+    // The node has not answered yet: it waits to be told to go on.
+    assert!(!site.events().await.iter().any(|event| matches!(event, Event::TaskSucceeded(e) if e.id == id)));
+    let mut second = streaming(&site, id).await;
+    assert_eq!(second.next().await, Heard::Text("word b".into()));
+    agent.behave("answers");
+    assert_eq!((reads.next().await, reads.next().await), (Heard::Text("y word".into()), Heard::Whole));
+    let outcome = ended(id).await;
+    assert_eq!(outcome.answers[0].value, reads.shown().digest());
+    assert!(site.muster.prove(&outcome, reads.shown(), &lookup).await.unwrap().is_empty());
+    // Who was away for the rest has it from the store.
+    assert_eq!(site.muster.prove(&outcome, second.shown(), &lookup).await.unwrap(), b"y word");
+
+    // An agent that is killed while somebody reads takes the task up again; what it showed before was the beginning of that.
+    agent.behave("shows");
+    let id = site.task(&application, gpt(0), "niaga dna ecno", 70_000).await;
+    let mut reads = streaming(&site, id).await;
+    assert_eq!(reads.next().await, Heard::Text("once an".into()));
+    running.kill();
+    agent.behave("answers");
+    let _running = agent.start(None);
+    let outcome = ended(id).await;
+    assert_eq!(site.muster.prove(&outcome, reads.shown(), &lookup).await.unwrap(), b"d again");
+
+    agent.behave("shows another");
+    let id = site.task(&application, gpt(0), "the true text", 70_000).await;
+    let mut reads = streaming(&site, id).await;
+    assert_eq!(reads.next().await, Heard::Text("anothe".into()));
+    agent.behave("answers");
+    assert_eq!((reads.next().await, reads.next().await), (Heard::Text("r text".into()), Heard::Stopped(Why::Changed)));
+    let outcome = ended(id).await;
+    match site.muster.prove(&outcome, reads.shown(), &lookup).await.unwrap_err() {
+        Unproven::Other { answer, result } => {
+            assert_eq!((answer, result), (digest_to("the true text"), Some(answer_to("the true text").into_bytes())));
+        }
+        other => panic!("{other}"),
+    }
+
+    // What nobody may see: it is run all the same.
+    agent.behave("shows");
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "compared", 100_000).await;
+    assert_eq!(streaming(&site, id).await.next().await, Heard::Hidden);
+    ended(id).await;
+    let sealed = seal_input(b"sealed", &[&key], None).unwrap();
+    let (digest, _) = site.store().put(&sealed).await.unwrap();
+    let spec = IMuster::TaskSpec { inputDigest: digest, ..gpt(0) };
+    let done = application.call(IMuster::createTaskCall { spec }, U256::from(70_000)).await.unwrap();
+    let id = done.events.iter().find_map(|event| if let Event::TaskCreated(e) = event { Some(e.id) } else { None }).unwrap();
+    assert_eq!(streaming(&site, id).await.next().await, Heard::Hidden);
+    ended(id).await;
 }

@@ -1,5 +1,5 @@
 //! A task's answer while it is made: server-sent events of its node, each with the SHA-256 of all bytes so far. So the last of these
-//! hashes is the answer that the chain has. docs/stores.md has the convention; clients/vectors.json what both packages make of it.
+//! hashes is the answer that the chain has. docs/streams.md has the convention; clients/vectors.json what both packages make of it.
 
 use std::time::Duration;
 

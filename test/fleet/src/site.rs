@@ -274,7 +274,7 @@ impl Agent {
     }
 
     /// What its executor does from its next task on: `answers`, `differs`, `cheats` (golden tasks apart), `rolls` dice, `fails`, `refuses`,
-    /// `hangs`, `stays`, `ends`; from its next start on, too: `loads`, alone or after `fails`, and is not ready as long as it is to.
+    /// `hangs`, `stays`, `ends`, `shows` half of its answer and waits for another word, `shows another` text; from its next start on, too: `loads`, alone or after `fails`, and is not ready as long as it is to.
     pub fn behave(&self, behaviour: &str) {
         fs::write(self.home.join("behaviour"), behaviour).unwrap();
     }

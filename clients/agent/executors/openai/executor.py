@@ -6,6 +6,7 @@ A command behind `--` is started, belongs to the executor's process group, and e
 """
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
@@ -20,7 +21,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 import cards  # noqa: E402
 from lines import TaskFault, serve  # noqa: E402
 from started import Started, divided  # noqa: E402
-from texts import answer, requests  # noqa: E402
+from texts import Growing, answer, requests  # noqa: E402
 
 # The longest answer of the server that is read, in bytes.
 LONGEST = 64 << 20
@@ -33,10 +34,30 @@ class Server:
 
     def ask(self, path, value=None):
         """What it says, and how it calls itself."""
+        with self.answering(path, value) as answered:
+            return json.loads(answered.read(LONGEST)), answered.headers.get("Server", "")
+
+    def hear(self, path, value):
+        """What it says bit by bit; all at once, where it does not do so."""
+        with self.answering(path, value) as answered:
+            if not answered.headers.get("Content-Type", "").startswith("text/event-stream"):
+                yield json.loads(answered.read(LONGEST))
+                return
+            left = LONGEST
+            while left > 0 and (line := answered.readline(left)):
+                left -= len(line)
+                said = line.decode("utf-8", "replace").strip()
+                if said == "data: [DONE]":
+                    return
+                if said.startswith("data:"):
+                    yield json.loads(said[5:])
+
+    @contextlib.contextmanager
+    def answering(self, path, value):
         asked = urllib.request.Request(f"{self.url}/{path}", None if value is None else json.dumps(value).encode(), self.head)
         try:
             with urllib.request.urlopen(asked, timeout=self.within) as answered:
-                return json.loads(answered.read(LONGEST)), answered.headers.get("Server", "")
+                yield answered
         except urllib.error.HTTPError as error:
             said = error.read(2_000).decode("utf-8", "replace").replace("\n", " ")
             # What it would refuse from anybody. 401, 404 and 429 say something of this server.
@@ -82,12 +103,14 @@ def main():
     about, kind = wait(server, given.model, time.monotonic() + given.ready_within, started)
     told = {"model": given.model, "server": kind, "root": about.get("root"), "owner": about.get("owned_by"), "extra": extra}
 
+    def asked(request, **how):
+        """Where, and what."""
+        path, given_as = ("completions", "prompt") if request["messages"] is None else ("chat/completions", "messages")
+        fields = {field: request[field] for field in ("max_tokens", "temperature", "top_p", "seed", given_as)}
+        return path, {**extra, "model": given.model, **fields, "n": 1, **how}
+
     def complete(request):
-        asked = {**extra, "model": given.model, **{field: request[field] for field in ("max_tokens", "temperature", "top_p", "seed")}, "n": 1, "stream": False}
-        if request["messages"] is not None:
-            answered, _ = server.ask("chat/completions", {**asked, "messages": request["messages"]})
-        else:
-            answered, _ = server.ask("completions", {**asked, "prompt": request["prompt"]})
+        answered, _ = server.ask(*asked(request, stream=False))
         try:
             choice = answered["choices"][0]
             text = choice["message"]["content"] if request["messages"] is not None else choice["text"]
@@ -100,17 +123,47 @@ def main():
         # A server that says what it runs on is another one when that is.
         return {"text": text, "tokens": tokens, "end": end}, answered.get("system_fingerprint")
 
+    def grow(request, result, prints):
+        """The same request, shown as it is answered."""
+        text, tokens, end = "", None, None
+        try:
+            for said in server.hear(*asked(request, stream=True, stream_options={"include_usage": True})):
+                # The result names the stack before its texts: as the server says with the first of them.
+                prints.setdefault("first", cards.fingerprint({**told, "prints": sorted(filter(None, [said.get("system_fingerprint")]))}))
+                tokens = (said.get("usage") or {}).get("completion_tokens", tokens)
+                for choice in said.get("choices") or []:
+                    part = choice.get("delta") or choice.get("message") or {}
+                    more = (choice.get("text") if request["messages"] is None else part.get("content")) or ""
+                    text += more
+                    result.say(more, prints["first"])
+                    end = choice.get("finish_reason") or end
+                if said.get("error"):
+                    raise RuntimeError(f"the server fails: {json.dumps(said['error'])[:200]}")
+        except TaskFault:
+            # It refuses the request, or only to stream it.
+            one, mark = complete(request)
+            prints.setdefault("first", cards.fingerprint({**told, "prints": [mark] if mark else []}))
+            return result.end(one["text"], one["tokens"], one["end"], prints["first"])
+        if end is None:
+            raise RuntimeError("the server stops before its answer ends")
+        result.end(text, tokens, "length" if end == "length" else "stop", prints["first"])
+
     def run(task):
         others = [other for other in task["models"] if other != name]
         if others:
             raise RuntimeError(f"this executor has {name} alone, not {', '.join(others)}")
         if started.ended() is not None:
             raise RuntimeError(f"the server's command ended with {started.ended()}")
+        if task["show"]:
+            result, prints = Growing(task, name), {}
+            for request in requests(task):
+                grow(request, result, prints)
+            return result.done()
         done = [complete(request) for request in requests(task)]
         prints = sorted({mark for _, mark in done if mark})
         answer(task, name, cards.fingerprint({**told, "prints": prints}), [one for one, _ in done])
 
-    serve("openai", "1", ["gpt"], f"{name} by {kind or 'a server'} at {server.url}", run)
+    serve("openai", "1", ["gpt"], f"{name} by {kind or 'a server'} at {server.url}", run, streams=True)
     started.end()
 
 

@@ -19,7 +19,7 @@ import cards  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from lines import TaskFault, serve  # noqa: E402
-from texts import answer, requests  # noqa: E402
+from texts import Growing, answer, requests  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
 # A template that asks for today's date would have two nodes answer otherwise around midnight.
@@ -46,6 +46,28 @@ class Seeded(transformers.LogitsProcessor):
         fixed = torch.full_like(scores, -torch.inf)
         fixed[0, chosen] = 0
         return fixed
+
+
+class Words:
+    """Shows words as soon as no later token can change them. `generate` puts the prompt first."""
+
+    def __init__(self, tokenizer, say):
+        self.tokenizer, self.say, self.made, self.said = tokenizer, say, None, 0
+
+    def put(self, tokens):
+        if self.made is None:
+            self.made = []
+            return
+        self.made += tokens.reshape(-1).tolist()
+        # The last word may go on, and the space before it may belong to a sign that stands without one.
+        text = self.tokenizer.decode(self.made, skip_special_tokens=True)
+        whole = text.rfind(" ")
+        if whole > self.said:
+            self.say(text[self.said : whole])
+            self.said = whole
+
+    def end(self):
+        pass
 
 
 def needs(config, place, context, attention, dtype):
@@ -110,7 +132,7 @@ def main():
         except Exception as error:
             raise TaskFault(f"the template refuses the messages: {error}") from None
 
-    def complete(request):
+    def complete(request, say=None):
         prompt = encode(request)
         if not prompt:
             raise TaskFault("the prompt has no tokens")
@@ -122,7 +144,7 @@ def main():
             whole = model.generate(
                 tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=request["max_tokens"], do_sample=False, num_beams=1,
                 logits_processor=drawn, pad_token_id=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id,
-                temperature=None, top_p=None, top_k=None,
+                temperature=None, top_p=None, top_k=None, streamer=say and Words(tokenizer, say),
             )  # fmt: skip
         made = whole[0, len(prompt) :].tolist()
         ends = model.generation_config.eos_token_id
@@ -134,9 +156,14 @@ def main():
         others = [other for other in task["models"] if other != name]
         if others:
             raise RuntimeError(f"this executor has {name} alone, not {', '.join(others)}")
+        if task["show"]:
+            result = Growing(task, name)
+            for request in requests(task):
+                result.end(**complete(request, lambda more: result.say(more, stack)), fingerprint=stack)
+            return result.done()
         answer(task, name, stack, [complete(request) for request in requests(task)])
 
-    serve("transformers", "1", ["gpt"], f"{name}, {cards.in_words(told)}: {stack}", run)
+    serve("transformers", "1", ["gpt"], f"{name}, {cards.in_words(told)}: {stack}", run, streams=True)
 
 
 main()

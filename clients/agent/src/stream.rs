@@ -1,0 +1,541 @@
+//! Answers while they are made, for whoever wants to read along: server-sent events at `/stream/TASK`, as docs/streams.md has them. Only
+//! of tasks whose answer is compared with nobody's and is sealed to nobody. Nothing here grows without bounds: neither what is kept of an
+//! answer, nor who reads it, nor how long.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use alloy::primitives::B256;
+use anyhow::{Context as _, Result};
+use axum::extract::{Path, State};
+use axum::http::{header, HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::middleware::map_response;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::Router;
+use futures_util::stream;
+use muster_client::{Piece, Shown, Stopped, Whole, Why, SHOWN};
+use serde::Serialize;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{watch, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout_at, Instant, Sleep};
+
+/// The longest piece in bytes; an executor's longer ones are divided.
+const PIECE: usize = 16 << 10;
+/// The most pieces of an answer: each has a hash.
+const PIECES: usize = 1 << 16;
+/// What was shown can be read for so long after its end: a reader may be slower than the node, or come back.
+const KEPT: Duration = Duration::from_mins(1);
+/// So many of those are kept, the newest.
+const KEPT_MOST: usize = 16;
+/// The most that read one answer at a time: others are read, too.
+const OF_ONE: usize = 16;
+/// Connections beside those of readers: they ask, or are told that they cannot be served.
+const BESIDE: usize = 32;
+/// How often something is said to readers while there is nothing.
+const BEAT: Duration = Duration::from_secs(15);
+/// A reader has so long at a time, and comes again: others have had their chance then.
+const TURN: Duration = Duration::from_mins(10);
+/// A connection that has asked nothing for so long is closed.
+const IDLE: Duration = Duration::from_secs(10);
+/// So is one that takes nothing of what is written.
+const STALL: Duration = Duration::from_secs(30);
+
+/// The answers that are shown, by task.
+pub struct Streams {
+    shows: Mutex<BTreeMap<u64, Arc<Show>>>,
+    listeners: Arc<Semaphore>,
+}
+
+/// One task's answer.
+pub struct Show {
+    kept: Mutex<Kept>,
+    changed: watch::Sender<()>,
+    listeners: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Kept {
+    shown: Shown,
+    /// Where each piece ends, and the hash up to there.
+    marks: Vec<(usize, B256)>,
+    end: Option<(End, Instant)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Whole(Whole),
+    Stopped(Why),
+    /// Nobody may read it.
+    Hidden,
+}
+
+/// What shows an answer for as long as somebody works on it. Dropped before, there is none.
+pub struct Showing(pub Arc<Show>);
+
+impl Streams {
+    /// Nothing yet, for so many readers.
+    pub fn new(listeners: usize) -> Self {
+        Self { shows: Mutex::default(), listeners: Arc::new(Semaphore::new(listeners)) }
+    }
+
+    fn shows(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Show>>> {
+        self.shows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows a task's answer from now on, in the place of what was shown before; or only says that nobody may read it.
+    pub fn begin(&self, task: u64, hidden: bool) -> Showing {
+        let show =
+            Arc::new(Show { kept: Mutex::default(), changed: watch::channel(()).0, listeners: Arc::new(Semaphore::new(OF_ONE)) });
+        if hidden {
+            show.kept().finish(End::Hidden);
+        }
+        let mut shows = self.shows();
+        shows.retain(|_, show| !show.kept().is_old());
+        let mut over: Vec<_> = shows.iter().filter_map(|(task, show)| Some((show.kept().end?.1, *task))).collect();
+        over.sort_unstable();
+        for (_, task) in over.iter().rev().skip(KEPT_MOST - 1) {
+            shows.remove(task);
+        }
+        shows.insert(task, show.clone());
+        Showing(show)
+    }
+
+    fn of(&self, task: u64) -> Option<Arc<Show>> {
+        self.shows().get(&task).filter(|show| !show.kept().is_old()).cloned()
+    }
+}
+
+impl Kept {
+    fn finish(&mut self, end: End) {
+        self.end.get_or_insert((end, Instant::now()));
+    }
+
+    fn is_old(&self) -> bool {
+        self.end.is_some_and(|(end, at)| end != End::Hidden && at.elapsed() > KEPT)
+    }
+}
+
+impl Show {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds to what is shown.
+    pub fn push(&self, mut text: &str) {
+        let mut kept = self.kept();
+        while !text.is_empty() && kept.end.is_none() {
+            let most = (1..=PIECE.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+            let (piece, rest) = text.split_at(most);
+            if kept.shown.text().len() + piece.len() > SHOWN || kept.marks.len() == PIECES {
+                kept.finish(End::Stopped(Why::Long));
+                break;
+            }
+            kept.shown.push(piece);
+            let mark = (kept.shown.text().len(), kept.shown.digest());
+            kept.marks.push(mark);
+            text = rest;
+        }
+        drop(kept);
+        self.changed.send_replace(());
+    }
+
+    /// The answer is made once more. Who has read what comes of it already notices if it is another.
+    pub fn again(&self) {
+        let mut kept = self.kept();
+        (kept.shown, kept.marks) = (Shown::default(), Vec::new());
+    }
+
+    /// The rest is not shown.
+    pub fn stop(&self, why: Why) {
+        self.kept().finish(End::Stopped(why));
+        self.changed.send_replace(());
+    }
+
+    /// There is an answer, of this digest.
+    pub fn settle(&self, digest: B256) {
+        let mut kept = self.kept();
+        let (bytes, own) = (kept.shown.text().len(), kept.shown.digest());
+        kept.finish(match bytes {
+            0 => End::Stopped(Why::Whole),
+            _ if own == digest => End::Whole(Whole { bytes, digest }),
+            _ => End::Stopped(Why::Changed),
+        });
+        drop(kept);
+        self.changed.send_replace(());
+    }
+}
+
+impl Drop for Showing {
+    fn drop(&mut self) {
+        self.0.stop(Why::Failed);
+    }
+}
+
+/// Somebody who reads an answer.
+struct Reading {
+    show: Arc<Show>,
+    changed: watch::Receiver<()>,
+    /// Bytes that were sent.
+    at: usize,
+    over: bool,
+    until: Instant,
+    _permits: [OwnedSemaphorePermit; 2],
+}
+
+impl Reading {
+    async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
+        while !self.over {
+            self.changed.borrow_and_update();
+            if let Some(event) = self.look() {
+                return Some((Ok(event), self));
+            }
+            timeout_at(self.until, self.changed.changed()).await.ok()?.ok()?;
+        }
+        None
+    }
+
+    /// What is there that was not sent.
+    fn look(&mut self) -> Option<Event> {
+        let kept = self.show.kept();
+        let next = kept.marks.partition_point(|(end, _)| *end <= self.at);
+        if let Some((end, after)) = kept.marks.get(next) {
+            // Whoever says something else than what was sent begins again.
+            let from = if kept.shown.text().is_char_boundary(self.at) { self.at } else { 0 };
+            if from == 0 && next > 0 {
+                self.at = 0;
+                drop(kept);
+                return self.look();
+            }
+            let piece = Piece { from, text: kept.shown.text()[from..*end].into(), after: *after };
+            self.at = *end;
+            return Some(event("piece", &piece).id(end.to_string()));
+        }
+        self.over = kept.end.is_some();
+        match kept.end?.0 {
+            End::Whole(whole) => Some(event("end", &whole)),
+            End::Stopped(why) => Some(event("stopped", &Stopped { why })),
+            End::Hidden => None,
+        }
+    }
+}
+
+fn event(name: &str, data: &impl Serialize) -> Event {
+    Event::default().event(name).data(serde_json::to_string(data).unwrap_or_default())
+}
+
+/// Takes the address at which to serve, or says why not.
+pub async fn listen(at: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(at).await.with_context(|| format!("cannot show answers at {at} (`listen` of [stream])"))
+}
+
+/// Serves `/stream/TASK` to so many readers.
+pub async fn serve(streams: Arc<Streams>, listener: TcpListener, listeners: usize) -> Result<()> {
+    let app = Router::new().route("/stream/{task}", get(read).options(StatusCode::NO_CONTENT));
+    let app = app.layer(map_response(openly)).with_state(streams);
+    let doors = Doors { listener, free: Arc::new(Semaphore::new(listeners + BESIDE)), idle: IDLE, stall: STALL };
+    Ok(axum::serve(doors, app).await?)
+}
+
+async fn read(State(streams): State<Arc<Streams>>, Path(task): Path<u64>, headers: HeaderMap) -> Response {
+    let Some(show) = streams.of(task) else {
+        return (StatusCode::NOT_FOUND, "no answer to this task is made here now\n").into_response();
+    };
+    if matches!(show.kept().end, Some((End::Hidden, _))) {
+        return (
+            StatusCode::FORBIDDEN,
+            "the answer to this task is not shown before it is given: it is compared with others', or sealed\n",
+        )
+            .into_response();
+    }
+    let permits = (streams.listeners.clone().try_acquire_owned(), show.listeners.clone().try_acquire_owned());
+    let (Ok(one), Ok(other)) = permits else {
+        return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], "too many read\n").into_response();
+    };
+    let at = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok()).unwrap_or(0);
+    let changed = show.changed.subscribe();
+    let reading = Reading { show, changed, at, over: false, until: Instant::now() + TURN, _permits: [one, other] };
+    Sse::new(stream::unfold(reading, Reading::next)).keep_alive(KeepAlive::new().interval(BEAT)).into_response()
+}
+
+/// Any page may read what anybody may; and no server between keeps it back.
+async fn openly(mut response: Response) -> Response {
+    for (name, value) in [
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "last-event-id"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+        (header::CONNECTION, "close"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Lets in as many as there is room for, and nobody who keeps it without need.
+struct Doors {
+    listener: TcpListener,
+    free: Arc<Semaphore>,
+    idle: Duration,
+    stall: Duration,
+}
+
+impl axum::serve::Listener for Doors {
+    type Io = Guarded;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Guarded, SocketAddr) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, from)) => {
+                    // Without room the connection is closed at once: a reader comes again.
+                    let Ok(permit) = self.free.clone().try_acquire_owned() else { continue };
+                    let _ = stream.set_nodelay(true);
+                    let idle = Some(Box::pin(sleep(self.idle)));
+                    return (Guarded { stream, idle, stalled: None, stall: self.stall, _permit: permit }, from);
+                }
+                // No file is left, for example.
+                Err(_) => sleep(Duration::from_secs(1)).await,
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that ends where the other side asks nothing, or takes nothing.
+struct Guarded {
+    stream: TcpStream,
+    idle: Option<Pin<Box<Sleep>>>,
+    /// Since something could not be written.
+    stalled: Option<Pin<Box<Sleep>>>,
+    stall: Duration,
+    _permit: OwnedSemaphorePermit,
+}
+
+fn too_long(sleep: &mut Option<Pin<Box<Sleep>>>, context: &mut Context<'_>) -> bool {
+    sleep.as_mut().is_some_and(|sleep| sleep.as_mut().poll(context).is_ready())
+}
+
+impl AsyncRead for Guarded {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.stream).poll_read(context, into);
+        if read.is_pending() && too_long(&mut self.idle, context) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        read
+    }
+}
+
+impl Guarded {
+    fn guard<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            (self.idle, self.stalled) = (None, None);
+            return written;
+        }
+        let stall = self.stall;
+        self.stalled.get_or_insert_with(|| Box::pin(sleep(stall)));
+        if too_long(&mut self.stalled, context) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for Guarded {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.guard(written, context)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_client::{digest_of, Heard, Streaming};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    async fn served(listeners: usize) -> (Arc<Streams>, SocketAddr) {
+        let streams = Arc::new(Streams::new(listeners));
+        let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let at = listener.local_addr().unwrap();
+        tokio::spawn(serve(streams.clone(), listener, listeners));
+        (streams, at)
+    }
+
+    fn reader(at: SocketAddr, task: u64) -> Streaming {
+        Streaming::published(&format!("https://elsewhere.invalid stream+http://{at}/stream"), task, true)
+    }
+
+    /// What a request is answered with, until the connection ends or something is in it.
+    async fn asked(at: SocketAddr, request: &str, until: &str) -> String {
+        let mut stream = TcpStream::connect(at).await.unwrap();
+        stream.write_all(format!("{request}\r\nHost: here\r\n\r\n").as_bytes()).await.unwrap();
+        let (mut text, mut some) = (String::new(), [0; 4096]);
+        while !text.contains(until) {
+            match stream.read(&mut some).await {
+                Ok(0) | Err(_) => break,
+                Ok(read) => text += &String::from_utf8_lossy(&some[..read]),
+            }
+        }
+        text
+    }
+
+    #[tokio::test]
+    async fn readers_have_the_pieces_as_they_come_and_the_end() {
+        let (streams, at) = served(4).await;
+        let mut early = reader(at, 7);
+        // It is not there yet, and is asked for again.
+        assert!(tokio::time::timeout(Duration::from_millis(100), early.next()).await.is_err());
+        let showing = streams.begin(7, false);
+        showing.0.push("one ");
+        assert_eq!(early.next().await, Heard::Text("one ".into()));
+        showing.0.push("twö");
+        assert_eq!(early.next().await, Heard::Text("twö".into()));
+        let mut late = reader(at, 7);
+        assert_eq!(late.next().await, Heard::Text("one ".into()));
+        showing.0.settle(digest_of("one twö".as_bytes()));
+        assert_eq!((late.next().await, late.next().await), (Heard::Text("twö".into()), Heard::Whole));
+        assert_eq!(early.next().await, Heard::Whole);
+        assert_eq!(early.shown().digest(), digest_of("one twö".as_bytes()));
+        // Afterwards, too; and from where somebody says that they are.
+        drop(showing);
+        let again = asked(at, "GET /stream/7 HTTP/1.1\r\nLast-Event-ID: 4", "event: end").await;
+        assert!(again.contains(r#"data: {"from":4,"text":"twö","#) && !again.contains("one"), "{again}");
+        assert!(again.contains("access-control-allow-origin: *") && again.contains("text/event-stream"), "{again}");
+        // In the middle of a letter nobody is.
+        let odd = asked(at, "GET /stream/7 HTTP/1.1\r\nLast-Event-ID: 7", "event: end").await;
+        assert!(odd.contains(r#""from":0"#) && odd.contains("event: end"), "{odd}");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_shown_is_said() {
+        let (streams, at) = served(4).await;
+        let _hidden = streams.begin(1, true);
+        assert_eq!(reader(at, 1).next().await, Heard::Hidden);
+        drop(streams.begin(2, false));
+        assert_eq!(reader(at, 2).next().await, Heard::Stopped(Why::Failed));
+        let changed = streams.begin(3, false);
+        changed.0.push("one");
+        changed.0.settle(digest_of(b"another"));
+        let mut reads = reader(at, 3);
+        assert_eq!((reads.next().await, reads.next().await), (Heard::Text("one".into()), Heard::Stopped(Why::Changed)));
+        let whole = streams.begin(4, false);
+        whole.0.settle(digest_of(b"a picture"));
+        assert_eq!(reader(at, 4).next().await, Heard::Stopped(Why::Whole));
+        let long = streams.begin(5, false);
+        for _ in 0..=SHOWN / PIECE {
+            long.0.push(&"x".repeat(PIECE));
+        }
+        assert_eq!(long.0.kept().end.unwrap().0, End::Stopped(Why::Long));
+        assert!(long.0.kept().shown.text().len() <= SHOWN);
+        let small = streams.begin(6, false);
+        for _ in 0..=PIECES {
+            small.0.push("x");
+        }
+        assert_eq!(small.0.kept().marks.len(), PIECES);
+        assert_eq!(small.0.kept().end.unwrap().0, End::Stopped(Why::Long));
+        // What another attempt says is noticed by who has read the first.
+        let again = streams.begin(8, false);
+        again.0.push("one, ");
+        let mut reads = reader(at, 8);
+        assert_eq!(reads.next().await, Heard::Text("one, ".into()));
+        again.0.again();
+        again.0.push("three, four");
+        assert!(matches!(reads.next().await, Heard::Untrue(_)));
+    }
+
+    #[tokio::test]
+    async fn readers_are_bounded_and_old_answers_are_forgotten() {
+        let (streams, at) = served(1).await;
+        let one = streams.begin(1, false);
+        one.0.push("text");
+        let mut first = reader(at, 1);
+        assert_eq!(first.next().await, Heard::Text("text".into()));
+        let refused = asked(at, "GET /stream/1 HTTP/1.1", "too many").await;
+        assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 5"), "{refused}");
+        drop(first);
+        // Once its server has noticed.
+        let mut second = reader(at, 1);
+        assert_eq!(second.next().await, Heard::Text("text".into()));
+        for task in 2..100 {
+            drop(streams.begin(task, false));
+        }
+        let kept = streams.shows().len();
+        assert!(kept <= KEPT_MOST + 1 && streams.of(1).is_some() && streams.of(99).is_some(), "{kept}");
+    }
+
+    #[tokio::test]
+    async fn who_asks_nothing_or_takes_nothing_is_not_waited_for() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let short = Duration::from_millis(50);
+        let mut doors = Doors { listener, free: Arc::new(Semaphore::new(1)), idle: short, stall: short };
+        let _silent = TcpStream::connect(at).await.unwrap();
+        let (mut served, _) = axum::serve::Listener::accept(&mut doors).await;
+        let asked = served.read(&mut [0; 8]).await;
+        assert_eq!(asked.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let taken = loop {
+            if let Err(error) = served.write(&[0; 1 << 14]).await {
+                break error;
+            }
+        };
+        assert_eq!(taken.kind(), io::ErrorKind::TimedOut);
+        // While there is no room others are sent away.
+        let (mut second, mut some) = (TcpStream::connect(at).await.unwrap(), [0; 8]);
+        tokio::select! {
+            _ = axum::serve::Listener::accept(&mut doors) => panic!("there is room for one"),
+            read = second.read(&mut some) => assert!(matches!(read, Ok(0) | Err(_))),
+        }
+        drop(served);
+        let _third = TcpStream::connect(at).await.unwrap();
+        axum::serve::Listener::accept(&mut doors).await;
+    }
+
+    #[tokio::test]
+    async fn a_long_piece_is_divided_between_letters() {
+        let streams = Streams::new(1);
+        let showing = streams.begin(1, false);
+        let text = format!("a{}", "ö".repeat(PIECE));
+        showing.0.push(&text);
+        let kept = showing.0.kept();
+        assert_eq!((kept.shown.text(), kept.marks.len()), (text.as_str(), 3));
+        assert!(kept.marks.iter().all(|(end, _)| text.is_char_boundary(*end)));
+    }
+
+    /// As both packages read it, and byte by byte.
+    #[tokio::test]
+    async fn what_is_sent_is_what_the_vectors_have() {
+        let all: serde_json::Value = serde_json::from_str(include_str!("../../vectors.json")).unwrap();
+        let vector = &all["streams"][0];
+        let (streams, at) = served(1).await;
+        let showing = streams.begin(1, false);
+        for piece in ["Once ", "üpon 🐴", "\na \"time\""] {
+            showing.0.push(piece);
+        }
+        showing.0.settle(digest_of(vector["text"].as_str().unwrap().as_bytes()));
+        let answer = asked(at, "GET /stream/1 HTTP/1.0", "only its end ends it").await;
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert_eq!(body, vector["events"].as_str().unwrap());
+    }
+}
