@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# How the explorer bears a large network: generates its database in PostgreSQL, serves it, and measures the first view in Chromium and many viewers at once.
+# How the explorer bears a large network: generates its database in PostgreSQL, serves it, and measures the first view in Chromium and many viewers at once. Prints
+# the tables of clients/explorer/README.md, and what else the machine had to do.
 #   clients/explorer/large.sh                            100,000 nodes, 1,000,000 tasks, 1,000 viewers: some ten minutes
 #   NODES=1000 TASKS=20000 VIEWERS=50 clients/explorer/large.sh
 #   SERVERS=2                                            as many `ponder serve`, viewers divided among them
@@ -18,8 +19,8 @@ if [ -z "${DATABASE_URL:-}" ]; then
   postgres_start "$work/postgres" || { echo "large: PostgreSQL cannot be had here" >&2; exit 1; }
 fi
 export DATABASE_URL
-../page/build.sh
-[ -n "${KEEP:-}" ] || node --import tsx test/generate.ts --schema large --nodes "${NODES:-100000}" --tasks "${TASKS:-1000000}"
+../page/build.sh >&2
+[ -n "${KEEP:-}" ] || node --import tsx test/generate.ts --schema large --nodes "${NODES:-100000}" --tasks "${TASKS:-1000000}" >&2
 # Nobody is asked for the chain: the first port refuses.
 export CHAIN_ID=412346 START_BLOCK=1 RPC_URL=http://127.0.0.1:9 MUSTER=0x00000000000000000000000000000000000000ff NODE_ENV=production
 origins=()
@@ -33,5 +34,12 @@ for _ in $(seq "${SERVERS:-1}"); do
   done
   origins+=("http://127.0.0.1:$port")
 done
-node ../page/test/large.mjs "${origins[0]}"
-node --import tsx test/viewers.mjs "$(IFS=,; echo "${origins[*]}")" large "${VIEWERS:-1000}" "${SECONDS_LONG:-30}"
+load() { cut -d' ' -f1-3 /proc/loadavg; }
+echo
+echo "${NODES:-100000} nodes, ${TASKS:-1000000} tasks, ${SERVERS:-1} servers on $(nproc) cores; load before: $(load)."
+failed=
+node ../page/test/large.mjs "${origins[0]}" || failed=yes
+node --import tsx test/viewers.mjs "$(IFS=,; echo "${origins[*]}")" large "${VIEWERS:-1000}" "${SECONDS_LONG:-30}" || failed=yes
+echo
+echo "Load after: $(load)."
+[ -z "$failed" ]

@@ -1,4 +1,5 @@
-// Measures views of a large network in Chromium: from the address until its figures are there. node test/large.mjs ORIGIN. large.sh runs it.
+// Measures views of a large network in Chromium: from the address until its figures are there. node test/large.mjs ORIGIN; large.sh runs it. Prints rows of a table
+// of ../../README.md.
 import assert from "node:assert/strict";
 import { allowed, startPlain } from "../../indexer/test/plain.mjs";
 import { QUESTIONS } from "../../indexer/test/viewers.mjs";
@@ -32,6 +33,8 @@ async function first(url, shown) {
   return { took, bytes, requests, asked };
 }
 
+console.log(`Browsers with empty caches, ${ATTEMPTS} of each:\n`);
+console.log("| view | median | the first | the longest | requests | kB |\n| --- | ---: | ---: | ---: | ---: | ---: |");
 let most;
 for (const [view, shown, url = `${origin}/#/${view}`] of [
   ["an empty page", "td", plain.origin],
@@ -49,7 +52,7 @@ for (const [view, shown, url = `${origin}/#/${view}`] of [
   const took = found.map(({ took }) => took).toSorted((a, b) => a - b);
   const median = took[Math.floor(took.length / 2)];
   const [{ bytes, requests, asked }] = found;
-  console.log(`  ${view}: median ${median.toFixed()} ms of ${ATTEMPTS}, the first ${found[0].took.toFixed()} ms, the longest ${took.at(-1).toFixed()} ms; ${requests} requests, ${(bytes / 1_000).toFixed()} kB`);
+  console.log(`| ${view.includes("?") ? `\`${view}\`` : view} | ${median.toFixed()} ms | ${found[0].took.toFixed()} ms | ${took.at(-1).toFixed()} ms | ${requests} | ${(bytes / 1_000).toFixed()} |`);
   most ??= allowed(median);
   if (view !== "network") continue;
   // What the load test asks is what the page asks.
