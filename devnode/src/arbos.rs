@@ -4,7 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use imbl::HashMap;
-use revm::primitives::{keccak256, Address, B256, U256};
+use revm::primitives::{address, keccak256, Address, B256, U256};
+
+/// The account in whose storage ArbOS's own state lies.
+pub const ARBOS_STATE: Address = address!("a4b05fffffffffffffffffffffffffffffffffff");
+
+/// Keeps the hashes of the last 393,168 L2 blocks (EIP-2935 as Arbitrum has it, from ArbOS 40 on).
+pub const HISTORY_STORAGE: Address = address!("0000f90827f1c53a10cb7a02335b175320002935");
 
 /// The L1 block hashes BLOCKHASH answers with. They are not L1's: ArbOS stores the L2 parent's hash when the L1
 /// number moves, and fills skipped numbers by hashing.

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use revm::context::{BlockEnv, CfgEnv, Context, Journal, JournalTr, LocalContext, LocalContextTr, TxEnv};
@@ -30,14 +31,14 @@ use revm::primitives::{Address, AddressSet, Bytes, B256, KECCAK_EMPTY, U256};
 use revm::state::{AccountInfo, Bytecode};
 use revm::Database;
 
-use crate::arbos::Number;
-use crate::evm::{BlockCtx, CallKind, Config, Evm, Outcome, Status, StylusFrame, TxCtx, TxError, ARBOS_STATE, ARBOS_VERSIONS};
-use crate::precompiles;
+use crate::arbos::{Number, ARBOS_STATE};
+use crate::precompiles::addresses::{ADDRESSES, NETWORK_FEE_ACCOUNT};
 use crate::state::State;
 use crate::stylus;
 use crate::trace::profile::{Intrinsic, Totals};
 use crate::trace::steps::{Ended, Now};
-use crate::trace::{Accessed, Entered, Left, Trace, TraceRequest, Tracer};
+use crate::trace::{Accessed, CallKind, Entered, Left, Trace, TraceRequest, Tracer};
+use crate::transaction::{BlockCtx, Config, Outcome, Status, StylusFrame, TxCtx, TxError, ARBOS_VERSIONS};
 
 /// revm's context over our state.
 pub(crate) type Ctx = Context<BlockEnv, TxEnv, CfgEnv, State, Journal<State>, (), LocalContext>;
@@ -68,10 +69,36 @@ pub(crate) struct Block {
     pub moved: Vec<(Address, Address)>,
 }
 
+/// What a frame may hold instead of EVM code. It opens frames itself, so here it is known by this alone.
+pub(crate) trait Callees: fmt::Debug + Send + Sync {
+    /// Native stack a frame may need, the host's share included.
+    fn frame_stack(&self) -> usize;
+
+    /// Compiles an instrumented program, for when it is called.
+    ///
+    /// # Errors
+    /// What the engine says.
+    fn keep(&self, code_hash: B256, version: u16, wasm: &[u8]) -> Result<(), String>;
+
+    /// Runs a precompile of ArbOS.
+    fn precompile(&self, exec: &mut Exec, depth: usize, address: Address, inputs: &CallInputs, input: &[u8])
+        -> InterpreterResult;
+
+    /// Runs a Stylus program, given its code and the hash of that.
+    fn program(
+        &self,
+        exec: Box<Exec>,
+        depth: usize,
+        memory: SharedMemory,
+        inputs: &CallInputs,
+        code: (B256, Bytes),
+    ) -> (Box<Exec>, InterpreterResult);
+}
+
 /// A transaction being run.
 pub(crate) struct Exec {
     pub config: Config,
-    pub modules: Arc<stylus::cache::ModuleCache>,
+    pub callees: Arc<dyn Callees>,
     pub ctx: Ctx,
     pub block: Block,
     pub origin: Address,
@@ -126,7 +153,7 @@ fn warm_addresses(arbos: u64) -> &'static AddressSet {
     let sets = SETS.get_or_init(|| {
         [40, 50].map(|version| {
             let mut set = eth_precompiles(version).addresses_set().clone();
-            set.extend(precompiles::ADDRESSES);
+            set.extend(ADDRESSES);
             set
         })
     });
@@ -177,13 +204,15 @@ fn never<T>(result: Result<T, Infallible>) -> T {
     }
 }
 
-pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCtx) -> Result<Outcome, TxError> {
-    let parent = block.recent_hashes.last().map_or(B256::ZERO, |(_, h)| *h);
-    state.start_block(block.l2_number, block.l1_number, parent);
-    evm.remember(state, block.recent_hashes);
-
-    let upfront = check(evm, state, block, tx)?;
-    let spec = spec(evm.config.arbos);
+pub(crate) fn transact(
+    config: &Config,
+    callees: &Arc<dyn Callees>,
+    state: &mut State,
+    block: &BlockCtx,
+    tx: &TxCtx,
+) -> Result<Outcome, TxError> {
+    let upfront = check(config, state, block, tx)?;
+    let spec = spec(config.arbos);
     let intrinsic = intrinsic_gas(tx, spec)?;
     let floor = floor_gas(state, tx, spec)?;
     if tx.value > state.balance(tx.caller).saturating_sub(upfront) {
@@ -197,7 +226,7 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
         return Err(TxError::InitCodeTooLarge { size: tx.data.len(), limit: 2 * MAX_CODE_SIZE });
     }
 
-    let mut exec = open(evm, state.clone(), block, tx, spec);
+    let mut exec = open(config, callees, state.clone(), block, tx, spec);
     let journal = &mut exec.ctx.journaled_state;
     // ArbOS reads and writes its own storage throughout; its account stays although it has no balance.
     never(journal.load_account(ARBOS_STATE));
@@ -215,7 +244,7 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
     let mut gas_left = tx.gas_limit - intrinsic;
     let mut held = 0;
     if !tx.is_call {
-        let max = if evm.config.arbos >= 50 { MAX_TX_GAS.saturating_sub(intrinsic) } else { MAX_TX_GAS };
+        let max = if config.arbos >= 50 { MAX_TX_GAS.saturating_sub(intrinsic) } else { MAX_TX_GAS };
         held = gas_left.saturating_sub(max);
         gas_left -= held;
     }
@@ -239,7 +268,7 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
     let journal = &mut exec.ctx.journaled_state;
     if !price.is_zero() {
         never(journal.balance_incr(tx.caller, price * U256::from(tx.gas_limit - gas_used)));
-        never(journal.balance_incr(precompiles::NETWORK_FEE_ACCOUNT, price * U256::from(gas_used)));
+        never(journal.balance_incr(NETWORK_FEE_ACCOUNT, price * U256::from(gas_used)));
     }
     let logs = if kind.is_ok() { journal.take_logs() } else { vec![] };
     let status = match kind {
@@ -305,7 +334,7 @@ fn accessed(exec: &Exec, tx: &TxCtx) -> Vec<Accessed> {
 }
 
 /// The checks before inclusion, in geth's order. Returns the wei for all gas.
-fn check(evm: &Evm, state: &State, block: &BlockCtx, tx: &TxCtx) -> Result<U256, TxError> {
+fn check(config: &Config, state: &State, block: &BlockCtx, tx: &TxCtx) -> Result<U256, TxError> {
     let address = tx.caller;
     let nonce = state.nonce(address);
     match tx.nonce {
@@ -317,7 +346,7 @@ fn check(evm: &Evm, state: &State, block: &BlockCtx, tx: &TxCtx) -> Result<U256,
         return Err(TxError::Overflow);
     }
     let code = state.code(address);
-    let delegated = evm.config.arbos >= 40 && code.starts_with(&[0xef, 0x01, 0x00]);
+    let delegated = config.arbos >= 40 && code.starts_with(&[0xef, 0x01, 0x00]);
     if !(tx.is_call || code.is_empty() || delegated) {
         return Err(TxError::SenderNotEoa { address, code_hash: state.code_hash(address) });
     }
@@ -358,9 +387,9 @@ fn floor_gas(state: &State, tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
     Ok(want)
 }
 
-fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> Box<Exec> {
+fn open(config: &Config, callees: &Arc<dyn Callees>, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> Box<Exec> {
     let mut cfg = CfgEnv::new_with_spec_and_gas_params(spec, GasParams::new_spec(spec));
-    cfg.chain_id = evm.config.chain_id;
+    cfg.chain_id = config.chain_id;
     cfg.disable_eip3541 = true;
     // A call that pays nothing sees a base fee of nothing; ArbGasInfo tells the block's.
     let base_fee = if tx.is_call && tx.gas_price == 0 { 0 } else { block.base_fee };
@@ -383,7 +412,7 @@ fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> 
     ctx.tx.gas_price = tx.gas_price;
 
     let journal = &mut ctx.journaled_state;
-    journal.warm_precompiles(warm_addresses(evm.config.arbos));
+    journal.warm_precompiles(warm_addresses(config.arbos));
     journal.warm_coinbase_account(block.coinbase);
     if !tx.access_list.is_empty() {
         let mut list = revm::primitives::AddressMap::<revm::primitives::HashSet<U256>>::default();
@@ -393,8 +422,8 @@ fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> 
         journal.warm_access_list(list);
     }
     Box::new(Exec {
-        config: evm.config.clone(),
-        modules: evm.modules.clone(),
+        config: config.clone(),
+        callees: callees.clone(),
         ctx,
         block: Block {
             l2_number: block.l2_number,
@@ -531,7 +560,7 @@ impl Exec {
                 return None;
             }
         }
-        let known = precompiles::ADDRESSES.contains(&usual) || eth_precompiles(self.config.arbos).contains(&usual);
+        let known = ADDRESSES.contains(&usual) || eth_precompiles(self.config.arbos).contains(&usual);
         known.then_some(usual)
     }
 
@@ -548,7 +577,7 @@ impl Exec {
 
 /// Opens a frame, runs it and everything below it.
 pub(crate) fn frame(exec: Box<Exec>, init: FrameInit) -> (Box<Exec>, FrameResult) {
-    let need = exec.modules.frame_stack();
+    let need = exec.callees.frame_stack();
     stacker::maybe_grow(need, STACK_CHUNK, || {
         let FrameInit { depth, memory, frame_input } = init;
         match frame_input {
@@ -652,7 +681,8 @@ fn run_call(
         }
     } else if let Some(address) = precompile {
         let input = inputs.input.bytes(&exec.ctx);
-        precompiles::run(&mut exec, depth, address, &inputs, &input)
+        let callees = exec.callees.clone();
+        callees.precompile(&mut exec, depth, address, &inputs, &input)
     } else {
         let (hash, code) = std::mem::take(&mut inputs.known_bytecode);
         if code.is_empty() {
@@ -667,7 +697,8 @@ fn run_call(
         exec.callers.push(inputs.caller);
         let result;
         if stylus::is_program(code.original_byte_slice(), exec.config.arbos) {
-            (exec, result) = stylus::run::run(exec, depth, memory, &inputs, hash, code.original_bytes());
+            let callees = exec.callees.clone();
+            (exec, result) = callees.program(exec, depth, memory, &inputs, (hash, code.original_bytes()));
         } else {
             let interpreter_inputs = InputsImpl {
                 target_address: acting,

@@ -15,11 +15,13 @@ use parking_lot::RwLock;
 use revm::state::Bytecode;
 use serde_json::{json, Value};
 
-use crate::arbos::{Params, Slot};
+use crate::arbos::{Params, Slot, ARBOS_STATE, HISTORY_STORAGE};
 use crate::endpoint::{read, Endpoint};
-use crate::evm::ARBOS_STATE;
-use crate::genesis::HISTORY_STORAGE;
-use crate::state::bytecode;
+
+/// Code as revm runs it. A malformed EIP-7702 designator is ordinary code, as anywhere else.
+pub(crate) fn bytecode(code: Bytes) -> Bytecode {
+    Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
+}
 
 /// Most bytes kept of what was asked about the past.
 const MAX_PAST: usize = 64 * 1024 * 1024;

@@ -12,6 +12,7 @@
 
 use revm::primitives::{address, hex, Address, Bytes, B256, U256};
 
+pub use crate::arbos::HISTORY_STORAGE;
 use crate::evm::Evm;
 use crate::precompiles;
 use crate::state::State;
@@ -28,9 +29,6 @@ pub const STYLUS_DEPLOYER: Address = address!("cecba2f1dc234f70dd89f2041029807f8
 const STYLUS_DEPLOYER_LENGTH: usize = 2_269;
 /// Where the Stylus SDK's own development chain has its cache manager.
 pub const CACHE_MANAGER: Address = address!("2f8bd4eab69764c105add7de7cb0402557a44e6f");
-
-/// Keeps the hashes of the last 393,168 L2 blocks (EIP-2935 as Arbitrum has it, from ArbOS 40 on).
-pub const HISTORY_STORAGE: Address = address!("0000f90827f1c53a10cb7a02335b175320002935");
 
 /// Slots of [`HISTORY_STORAGE`].
 const HISTORY_SIZE: u64 = 393_168;

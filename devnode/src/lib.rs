@@ -39,6 +39,7 @@ pub mod rpc;
 pub mod state;
 pub mod stylus;
 pub mod trace;
+mod transaction;
 
 pub use chain::{Chain, TxRequest};
 pub use node::{Config, Devnode};

@@ -3,30 +3,12 @@
 //! None is kept: hashing a path anew for every write would cost more than running the transaction. What an account's
 //! storage hashes to is remembered until that storage changes.
 
-use std::sync::OnceLock;
-
 use alloy_primitives::{keccak256, Address, Bytes, B256, KECCAK256_EMPTY, U256};
 use alloy_rlp::Encodable;
 use alloy_trie::proof::ProofRetainer;
-use alloy_trie::root::storage_root_unhashed;
 use alloy_trie::{HashBuilder, Nibbles, TrieAccount, EMPTY_ROOT_HASH};
 
 use crate::state::State;
-
-/// Hash of an account's storage, if it is known.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StorageRoot(OnceLock<B256>);
-
-impl StorageRoot {
-    /// The storage has changed.
-    pub(crate) fn forget(&mut self) {
-        self.0.take();
-    }
-
-    pub(crate) fn get(&self, storage: impl Iterator<Item = (U256, U256)>) -> B256 {
-        *self.0.get_or_init(|| storage_root_unhashed(storage.map(|(slot, value)| (slot.into(), value))))
-    }
-}
 
 /// That an account is, or is not, in a state.
 #[derive(Clone, Debug)]

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use alloy_trie::root::storage_root_unhashed;
 use alloy_trie::EMPTY_ROOT_HASH;
 use imbl::HashMap;
 use revm::primitives::{Address, Bytes, B256, KECCAK_EMPTY, U256};
@@ -14,9 +15,23 @@ use revm::state::{Account, AccountInfo, Bytecode, EvmState};
 use serde::{Deserialize, Serialize};
 
 use crate::arbos::L1Hashes;
-use crate::fork::{self, Fork};
-use crate::proof::StorageRoot;
+use crate::fork::{self, bytecode, Fork};
 use crate::stylus::recent::RecentPrograms;
+
+/// Hash of an account's storage, if it is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StorageRoot(OnceLock<B256>);
+
+impl StorageRoot {
+    /// The storage has changed.
+    pub(crate) fn forget(&mut self) {
+        self.0.take();
+    }
+
+    pub(crate) fn get(&self, storage: impl Iterator<Item = (U256, U256)>) -> B256 {
+        *self.0.get_or_init(|| storage_root_unhashed(storage.map(|(slot, value)| (slot.into(), value))))
+    }
+}
 
 /// One account.
 #[derive(Clone, Debug, Default)]
@@ -353,11 +368,6 @@ fn entry<'a>(accounts: &'a mut HashMap<Address, Arc<Entry>>, original: Option<&O
 
 fn no_bytes(bytes: &Bytes) -> bool {
     bytes.is_empty()
-}
-
-/// Code as revm runs it. A malformed EIP-7702 designator is ordinary code, as anywhere else.
-pub(crate) fn bytecode(code: Bytes) -> Bytecode {
-    Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }
 
 impl revm::Database for State {

@@ -216,3 +216,8 @@ pub(super) fn seal(
         .collect();
     MinedBlock { header, hash, l1_number: setting.l1_number, prevrandao: setting.prevrandao, transactions }
 }
+
+/// Hashes of a block's transactions.
+pub(super) fn hashes_of(block: &MinedBlock) -> impl Iterator<Item = B256> + '_ {
+    block.transactions.iter().map(|mined| *mined.tx.tx_hash())
+}

@@ -22,6 +22,8 @@ pub const L1_BLOCK_TIME: u64 = 12;
 pub const MAX_EMPTY_BLOCKS: u64 = 100_000;
 /// The shortest time between two blocks that are mined by the clock.
 pub const MIN_INTERVAL: std::time::Duration = std::time::Duration::from_millis(10);
+/// Most bytes of logs in one answer.
+pub const MAX_LOG_BYTES: usize = 25_000_000;
 
 /// Where timestamps come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use alloy_primitives::{Address, Bytes, B256};
 
-use super::config::MAX_EMPTY_BLOCKS;
-use super::MAX_LOG_BYTES;
+use super::config::{MAX_EMPTY_BLOCKS, MAX_LOG_BYTES};
 use crate::evm::TxError;
 
 /// Why a transaction was not taken. The words are go-ethereum's.

@@ -10,14 +10,13 @@ use alloy_primitives::{Address, Signature, B256, U256};
 use alloy_rpc_types_eth::BlockId;
 use alloy_signer::SignerSync;
 
-use super::block::{self, l1_number, Setting, PREVRANDAO};
+use super::block::{self, hashes_of, l1_number, Setting, PREVRANDAO};
 use super::config::{MAX_EMPTY_BLOCKS, MIN_INTERVAL, TX_GAS};
 use super::error::CallError;
-use super::persist::{Op, SentTx};
+use super::journal::{Op, SentTx};
 use super::pool::Pool;
-use super::{
-    append, keeps_states, Chain, Inner, MinedBlock, SendError, Shared, Time, TimeError, TxRequest, Writer, RECENT_HASHES,
-};
+use super::time::Time;
+use super::{append, keeps_states, Chain, Inner, MinedBlock, SendError, Shared, TimeError, TxRequest, Writer, RECENT_HASHES};
 use crate::evm::{Evm, Outcome, Status, TxError};
 use crate::state::State;
 
@@ -414,6 +413,19 @@ impl Chain {
         }
     }
 
+    /// Runs what waits on a copy of the newest state.
+    pub(super) fn run_waiting(&self) -> Option<Run> {
+        let (pool, state, setting, hashes) = {
+            let inner = self.0.inner.read();
+            if inner.pool.is_empty() {
+                return None;
+            }
+            let timestamp = inner.time.next(inner.head().header.timestamp);
+            (inner.pool.clone(), inner.state.clone(), inner.next_setting(timestamp), inner.newest_hashes().to_vec())
+        };
+        Some(Run::of_pool(self.evm(), &pool, state, setting, &hashes))
+    }
+
     /// Mines one block of what waits.
     fn mine_waiting(&self, writer: &Writer<'_>) -> (Arc<MinedBlock>, Vec<Outcome>) {
         let (pool, state, setting, time, hashes) = {
@@ -523,9 +535,4 @@ fn tick(chain: &Weak<Shared>, turn: u64, period: Duration) {
 /// Not a signature of anything: it only makes the hash differ from sender to sender.
 pub(super) fn unsigned(from: Address) -> Signature {
     Signature::new(U256::from_be_slice(from.as_slice()), U256::ONE, false)
-}
-
-/// Hashes of a block's transactions.
-pub(super) fn hashes_of(block: &MinedBlock) -> impl Iterator<Item = B256> + '_ {
-    block.transactions.iter().map(|mined| *mined.tx.tx_hash())
 }

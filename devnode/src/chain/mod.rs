@@ -16,6 +16,8 @@
 //! | `pool` | transactions that wait while mining is off |
 //! | `call` | calls and estimates |
 //! | `persist` | the chain in a file |
+//! | `journal` | the log of what happened since |
+//! | `time` | the clock, and what the next block takes from before |
 //! | `trace` | mined transactions once more, with their trace |
 //! | `simulate` | blocks that are not kept (`eth_simulateV1`) |
 //! | `node_interface` | what Nitro answers at 0xc8 |
@@ -26,16 +28,17 @@ pub mod block;
 mod call;
 pub mod config;
 pub mod error;
+mod journal;
 mod mining;
 mod node_interface;
 mod persist;
 mod pool;
 mod simulate;
+mod time;
 mod trace;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use alloy_consensus::transaction::Recovered;
 use alloy_consensus::TxEnvelope;
@@ -43,23 +46,23 @@ use alloy_primitives::{Address, Bytes, B256, U256};
 use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, Filter, FilterBlockOption, Log, TransactionRequest};
 use alloy_signer_local::{coins_bip39::English, MnemonicBuilder, PrivateKeySigner};
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
-use crate::evm::{Evm, BATCH_POSTER};
+use crate::evm::Evm;
 use crate::fork::{self, Fork};
 use crate::state::State;
 use block::{seal, Setting, PREVRANDAO};
 pub use block::{MinedBlock, MinedTx};
 pub use config::*;
 pub use error::{BlockError, CallError, SendError, TimeError};
+pub use journal::StateError;
+use journal::{Journal, Op};
 pub use mining::{Mined, Submitted};
 pub use node_interface::NODE_INTERFACE;
-pub use persist::StateError;
-use persist::{Journal, Op};
 use pool::Pool;
 pub use pool::{Waiting, MAX_POOL};
 pub use simulate::Simulated;
+use time::{Time, Upcoming};
 pub(crate) use trace::checked_trace;
 pub use trace::{AccountView, Touched};
 
@@ -72,8 +75,6 @@ const RECENT_HASHES: usize = 256;
 const SUBSCRIBER_BUFFER: usize = 16_384;
 /// Pending transactions whose hashes are remembered for those who poll.
 const ARRIVALS: usize = 16_384;
-/// Most bytes of logs in one answer.
-pub const MAX_LOG_BYTES: usize = 25_000_000;
 
 /// A handle on a chain.
 #[derive(Clone, Debug)]
@@ -139,17 +140,6 @@ struct Stored {
     sequence: u64,
 }
 
-/// What headers of the blocks to come carry.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Upcoming {
-    base_fee: u64,
-    gas_limit: u64,
-    coinbase: Address,
-    /// For one block.
-    prevrandao: Option<B256>,
-}
-
 /// Hashes of transactions in the order in which they came.
 #[derive(Debug, Default)]
 struct Arrivals {
@@ -168,15 +158,6 @@ impl Arrivals {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Time {
-    clock: Clock,
-    /// Seconds that time travel added.
-    offset: i128,
-    /// Exact timestamp of the next block, once.
-    next: Option<u64>,
-}
-
 #[derive(Debug)]
 struct Snapshot {
     id: u64,
@@ -186,32 +167,6 @@ struct Snapshot {
     upcoming: Upcoming,
     pool: Pool,
     state: State,
-}
-
-impl Time {
-    fn raw(&self) -> i128 {
-        match self.clock {
-            Clock::Manual(now) => i128::from(now),
-            Clock::System => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| i128::from(d.as_secs())),
-        }
-    }
-
-    /// Timestamp of a block after one at `latest`.
-    fn next(&self, latest: u64) -> u64 {
-        match self.next {
-            Some(next) => next.max(latest),
-            None => u64::try_from((self.raw() + self.offset).max(0)).unwrap_or(u64::MAX).max(latest),
-        }
-    }
-
-    /// Uses up the timestamp of a block; time goes on from there.
-    fn take(&mut self, latest: u64) -> u64 {
-        let now = self.next(latest);
-        if self.next.take().is_some() {
-            self.offset = i128::from(now) - self.raw();
-        }
-        now
-    }
 }
 
 impl Inner {
@@ -440,19 +395,6 @@ impl Chain {
         let root = if self.0.config.state_root { run.state.root() } else { B256::ZERO };
         let ran = run.ran.iter().map(|(tx, outcome)| (tx.clone(), outcome)).collect();
         Some(seal(&run.setting, self.0.config.arbos_version, root, ran))
-    }
-
-    /// Runs what waits on a copy of the newest state.
-    fn run_waiting(&self) -> Option<mining::Run> {
-        let (pool, state, setting, hashes) = {
-            let inner = self.0.inner.read();
-            if inner.pool.is_empty() {
-                return None;
-            }
-            let timestamp = inner.time.next(inner.head().header.timestamp);
-            (inner.pool.clone(), inner.state.clone(), inner.next_setting(timestamp), inner.newest_hashes().to_vec())
-        };
-        Some(mining::Run::of_pool(&self.0.evm, &pool, state, setting, &hashes))
     }
 
     /// A transaction that waits.
@@ -767,13 +709,6 @@ impl Chain {
 
     fn writer(&self) -> Writer<'_> {
         self.0.writer.lock()
-    }
-}
-
-impl Upcoming {
-    fn of(config: &Config) -> Self {
-        let gas_limit = config.fork.as_ref().map_or(BLOCK_GAS_LIMIT, |fork| fork.header().gas_limit);
-        Self { base_fee: config.base_fee, gas_limit, coinbase: BATCH_POSTER, prevrandao: None }
     }
 }
 

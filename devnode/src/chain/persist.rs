@@ -6,18 +6,18 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use alloy_consensus::transaction::Recovered;
 use alloy_consensus::TxEnvelope;
-use alloy_eips::eip2718::{Decodable2718, Encodable2718};
-use alloy_primitives::{Address, Bytes, B256, U256};
+use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 
-use super::block::{self, Setting};
-use super::mining::hashes_of;
-use super::{append, keeps_states, Chain, Inner, MinedBlock, Time, Upcoming, Writer};
+use super::block::{self, hashes_of, Setting};
+use super::journal::{Journal, Op, SentTx, StateError, Travelled};
+use super::time::Upcoming;
+use super::{append, keeps_states, Chain, Inner, MinedBlock, Writer};
 use crate::evm::Outcome;
 use crate::state::{State, StateDump};
 
@@ -27,40 +27,6 @@ const FORMAT: u32 = 2;
 const LONG_LOG: u64 = 64 * 1024 * 1024;
 /// Most bytes of a dump that came over JSON-RPC, once it is decompressed.
 const MAX_DUMP: u64 = 1 << 28;
-
-/// Why a chain can't be kept or brought back.
-#[derive(Debug, thiserror::Error)]
-pub enum StateError {
-    /// The system says no.
-    #[error("{path}: {source}")]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// What it says.
-        source: io::Error,
-    },
-    /// Most of a copy's state is where it was copied from.
-    #[error("a copy of another chain can't be kept or replaced")]
-    Copy,
-    /// Another node keeps its chain there.
-    #[error("{0} is in use by another node")]
-    InUse(PathBuf),
-    /// Not what this node writes.
-    #[error("{0}")]
-    Malformed(String),
-    /// Another chain id, or rules of another version.
-    #[error("the state is of chain {chain_id} with ArbOS {arbos}, this chain is {own_id} with ArbOS {own_arbos}")]
-    OtherChain {
-        /// Of the state.
-        chain_id: u64,
-        /// Of the state.
-        arbos: u64,
-        /// Of the node.
-        own_id: u64,
-        /// Of the node.
-        own_arbos: u64,
-    },
-}
 
 /// A whole chain, but for its snapshots and the states of old blocks.
 #[derive(Serialize, Deserialize)]
@@ -79,129 +45,6 @@ struct Dump<'a> {
     upcoming: Upcoming,
     automine: bool,
     waiting: Vec<SentTx>,
-}
-
-/// How far time was moved.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Travelled {
-    offset: i64,
-    next: Option<u64>,
-}
-
-impl From<Time> for Travelled {
-    fn from(time: Time) -> Self {
-        Self { offset: i64::try_from(time.offset).unwrap_or(i64::MAX), next: time.next }
-    }
-}
-
-/// A transaction and its sender, who need not have signed it.
-#[derive(Serialize, Deserialize)]
-pub(super) struct SentTx {
-    from: Address,
-    raw: Bytes,
-}
-
-impl SentTx {
-    pub(super) fn of(tx: &Recovered<TxEnvelope>) -> Self {
-        Self { from: tx.signer(), raw: tx.encoded_2718().into() }
-    }
-
-    fn read(&self) -> Result<Recovered<TxEnvelope>, StateError> {
-        let tx = TxEnvelope::decode_2718_exact(&self.raw).map_err(|e| StateError::Malformed(e.to_string()))?;
-        Ok(Recovered::new_unchecked(tx, self.from))
-    }
-}
-
-/// A change.
-#[derive(Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "camelCase")]
-pub(super) enum Op {
-    /// Begins the log.
-    #[serde(rename_all = "camelCase")]
-    Log {
-        generation: u64,
-    },
-    #[serde(rename_all = "camelCase")]
-    Block {
-        hash: B256,
-        setting: Setting,
-        time: Travelled,
-        transactions: Vec<SentTx>,
-    },
-    Balance {
-        of: Address,
-        balance: U256,
-    },
-    Nonce {
-        of: Address,
-        nonce: u64,
-    },
-    Code {
-        of: Address,
-        code: Bytes,
-    },
-    Slot {
-        of: Address,
-        slot: U256,
-        value: U256,
-    },
-    Upcoming {
-        upcoming: Upcoming,
-    },
-    Time {
-        time: Travelled,
-    },
-    Automine {
-        on: bool,
-    },
-    Wait {
-        tx: SentTx,
-    },
-    Drop {
-        hash: B256,
-    },
-    Snapshot {
-        id: u64,
-    },
-    Revert {
-        id: u64,
-    },
-    #[serde(rename_all = "camelCase")]
-    Reset {
-        genesis_time: u64,
-    },
-}
-
-/// Where a chain is kept.
-#[derive(Debug)]
-pub(super) struct Journal {
-    path: PathBuf,
-    log: File,
-    length: u64,
-    generation: u64,
-}
-
-impl Journal {
-    fn log_path(path: &Path) -> PathBuf {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".log");
-        name.into()
-    }
-
-    fn write(&mut self, op: &Op) -> io::Result<()> {
-        let mut line = serde_json::to_vec(op)?;
-        line.push(b'\n');
-        self.length += line.len() as u64;
-        self.log.write_all(&line)
-    }
-
-    /// Begins the log anew, for the file of a generation.
-    fn begin(&mut self, generation: u64) -> io::Result<()> {
-        self.log.set_len(0)?;
-        self.log.seek(SeekFrom::Start(0))?;
-        (self.length, self.generation) = (0, generation);
-        self.write(&Op::Log { generation })
-    }
 }
 
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> StateError + '_ {

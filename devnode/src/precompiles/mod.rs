@@ -20,6 +20,7 @@ macro_rules! methods {
 }
 
 mod abi;
+pub(crate) mod addresses;
 mod gas;
 mod owner;
 mod programs;
@@ -28,46 +29,12 @@ mod system;
 use alloy_sol_types::{SolCall, SolError, SolEvent, SolValue};
 use revm::context::JournalTr;
 use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
-use revm::primitives::{address, Address, Bytes, Log, B256, U256};
+use revm::primitives::{Address, Bytes, Log, B256, U256};
 
 use self::abi::ArbOwner;
-use crate::arbos::{DataPricer, Number, Params, Set, Slot};
-use crate::evm::ARBOS_STATE;
+use self::addresses::*;
+use crate::arbos::{DataPricer, Number, Params, Set, Slot, ARBOS_STATE};
 use crate::exec::{finish, Exec};
-
-macro_rules! addresses {
-    ($($name:ident = $value:literal, $what:literal;)*) => {
-        $(#[doc = $what] pub(crate) const $name: Address = address!($value);)*
-        /// All of them.
-        pub(crate) const ADDRESSES: &[Address] = &[$($name),*];
-        fn name(address: Address) -> &'static str {
-            $(if address == $name { return $what; })*
-            "precompile"
-        }
-    };
-}
-addresses! {
-    ARB_SYS = "0000000000000000000000000000000000000064", "ArbSys";
-    ARB_INFO = "0000000000000000000000000000000000000065", "ArbInfo";
-    ARB_ADDRESS_TABLE = "0000000000000000000000000000000000000066", "ArbAddressTable";
-    ARB_BLS = "0000000000000000000000000000000000000067", "ArbBLS";
-    ARB_FUNCTION_TABLE = "0000000000000000000000000000000000000068", "ArbFunctionTable";
-    ARBOS_TEST = "0000000000000000000000000000000000000069", "ArbosTest";
-    ARB_OWNER_PUBLIC = "000000000000000000000000000000000000006b", "ArbOwnerPublic";
-    ARB_GAS_INFO = "000000000000000000000000000000000000006c", "ArbGasInfo";
-    ARB_AGGREGATOR = "000000000000000000000000000000000000006d", "ArbAggregator";
-    ARB_RETRYABLE_TX = "000000000000000000000000000000000000006e", "ArbRetryableTx";
-    ARB_STATISTICS = "000000000000000000000000000000000000006f", "ArbStatistics";
-    ARB_OWNER = "0000000000000000000000000000000000000070", "ArbOwner";
-    ARB_WASM = "0000000000000000000000000000000000000071", "ArbWasm";
-    ARB_WASM_CACHE = "0000000000000000000000000000000000000072", "ArbWasmCache";
-    ARB_NATIVE_TOKEN_MANAGER = "0000000000000000000000000000000000000073", "ArbNativeTokenManager";
-    ARB_FILTERED_TRANSACTIONS = "0000000000000000000000000000000000000074", "ArbFilteredTransactionsManager";
-    ARB_DEBUG = "00000000000000000000000000000000000000ff", "ArbDebug";
-}
-
-/// Where gas fees and activation fees go.
-pub(crate) const NETWORK_FEE_ACCOUNT: Address = address!("a4b000000000000000000000000000000000fee5");
 
 /// Wei per gas below which the base fee doesn't fall on a fresh chain: 0.1 gwei.
 const MIN_BASE_FEE: u64 = 100_000_000;

@@ -149,7 +149,7 @@ fn activate_program(c: &mut Call<'_>, address: Address) -> Done {
     let refused = |reason: String| Fail::Halt(format!("program activation failed: {reason}"));
     let activated = activate::activate(&wasm, rules, &mut c.left).map_err(refused)?;
     let metered = &activated.metered;
-    c.exec.modules.insert(code_hash, params.version, &metered.wasm).map_err(refused)?;
+    c.exec.callees.keep(code_hash, params.version, &metered.wasm).map_err(refused)?;
 
     // From here on a failure takes all gas as well.
     let all = |_| Fail::Burnt;

@@ -10,7 +10,7 @@ use super::{
     ARB_SYS, COPY, READ,
 };
 use crate::arbos::{Set, Slot};
-use crate::evm::BATCH_POSTER;
+use crate::transaction::BATCH_POSTER;
 
 pub(super) fn arb_sys(c: &mut Call<'_>) -> Done {
     methods! { c,

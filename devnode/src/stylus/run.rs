@@ -7,13 +7,14 @@ use revm::primitives::{Bytes, B256};
 use wasmtime::{InstancePre, Store, Trap, Val};
 
 use super::activate::{self, Source};
+use super::cache::ModuleCache;
 use super::hooks::{Escape, Handles, Host, StorageCache};
 use super::pricing::MemoryModel;
 use super::transform::{self, Rules, ENTRY_POINT, INK_LEFT, INK_STATUS, STACK_LEFT};
 use crate::arbos::{Params, Program, Slot};
-use crate::evm::StylusFrame;
 use crate::exec::{finish, Exec};
 use crate::trace::Watch;
+use crate::transaction::StylusFrame;
 
 /// How a program ended.
 enum End {
@@ -57,12 +58,12 @@ impl Exec {
 
 /// Runs the program at `inputs.bytecode_address`, on behalf of `inputs.target_address`.
 pub(crate) fn run(
+    modules: &ModuleCache,
     mut exec: Box<Exec>,
     depth: usize,
     memory: SharedMemory,
     inputs: &CallInputs,
-    code_hash: B256,
-    code: Bytes,
+    (code_hash, code): (B256, Bytes),
 ) -> (Box<Exec>, InterpreterResult) {
     let limit = inputs.gas_limit;
     let mut gas = Gas::new(limit);
@@ -99,7 +100,7 @@ pub(crate) fn run(
     if start_gas > limit {
         return (exec, finish(InstructionResult::OutOfGas, gas));
     }
-    let module = match compiled(&mut exec, code_hash, &code, &program, &params) {
+    let module = match compiled(modules, &mut exec, code_hash, &code, &program, &params) {
         Ok(module) => module,
         Err(error) => {
             exec.reason = Some(format!("program can't be compiled: {error}"));
@@ -182,19 +183,20 @@ pub(crate) fn run(
 }
 
 fn compiled(
+    modules: &ModuleCache,
     exec: &mut Exec,
     code_hash: B256,
     code: &[u8],
     program: &Program,
     params: &Params,
 ) -> Result<Arc<InstancePre<Host>>, String> {
-    if let Some(module) = exec.modules.get(code_hash, program.version) {
+    if let Some(module) = modules.get(code_hash, program.version) {
         return Ok(module);
     }
     let wasm = exec.wasm(code, params.max_wasm_size)?;
     let rules = Rules { stylus_version: program.version, arbos: 0, page_limit: params.page_limit, debug: exec.config.debug };
     let metered = transform::meter(&wasm, rules)?;
-    exec.modules.insert(code_hash, program.version, &metered.wasm)
+    modules.insert(code_hash, program.version, &metered.wasm)
 }
 
 fn execute(module: &InstancePre<Host>, host: Host, ink: u64, stack: u32) -> (Host, End, u64) {
