@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use muster_core::adaptive::{Settings, Tally};
 use muster_core::reputation::{
-    first_fit, fixed_size, random_fit, tight_fit, tight_fit_of_neighbours, Bound, Exact, Fallback, Formed, Likelihood, LogRating,
-    Record, Rule,
+    first_fit, fixed_size, random_fit, tight_fit, tight_fit_of_neighbours, Exact, Fallback, Formed, Likelihood, Record, Rule,
 };
 use muster_core::wad::WAD;
 
+use crate::bound::{Bound, LogRating};
 use crate::population::Population;
 use crate::random::Random;
 

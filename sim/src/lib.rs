@@ -3,6 +3,7 @@
 //! - [`random`] seeded streams of random numbers, the same on every machine
 //! - [`population`] how reliable workers are
 //! - [`rounds`] workers, groups and votes in rounds
+//! - [`bound`] the lower bound of the likelihood of correctness, as the paper has it
 //! - [`plan`] groups and targets computed from the ratings
 //! - [`jobs`] many runs on all processors, with progress
 //! - [`statistics`] means and confidence intervals
@@ -20,6 +21,7 @@
 //! use only the operations that IEEE 754 rounds exactly.
 
 pub mod attacks;
+pub mod bound;
 pub mod capacity;
 pub mod chart;
 pub mod gpu;

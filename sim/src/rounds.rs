@@ -3,9 +3,10 @@
 //! There is always more work than workers. Wrong answers never agree with each other.
 
 use muster_core::adaptive::{HillClimber, Tally};
-use muster_core::reputation::{vote, Formed, Likelihood, LogRating, Record};
+use muster_core::reputation::{vote, Formed, Likelihood, Record};
 use muster_core::wad::WAD;
 
+use crate::bound::LogRating;
 use crate::grouping::{expected_tally, form_all, likelihood_of, rule, sort, sorts, ByBound, ByExact, Worker, SCALE};
 pub use crate::grouping::{Algorithm, Blackout, Feedback, Measure, Run, Targeting};
 use crate::plan;

@@ -382,7 +382,7 @@ fn artanh(s: u64) -> u64 {
 
 /// The largest u64 <= r 2^64 / 1e18 up to one unit: a wad up to one as a binary fraction, for products that need no
 /// division. Never above the true value, less than 1.1 units of 2^-64 below it. A larger wad counts as one.
-pub(crate) fn binary_fraction(r: u64) -> u64 {
+pub fn binary_fraction(r: u64) -> u64 {
     // 2^64 / 1e18 = 18.4467...
     const FRACTION: u64 = 8_240_973_594_166_534_375;
     let r = r.min(WAD);
@@ -391,6 +391,6 @@ pub(crate) fn binary_fraction(r: u64) -> u64 {
 
 /// floor(a b / 2^64) of two binary fractions.
 #[inline]
-pub(crate) fn mul_fraction(a: u64, b: u64) -> u64 {
+pub fn mul_fraction(a: u64, b: u64) -> u64 {
     mul_hi(a, b)
 }

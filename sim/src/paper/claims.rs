@@ -8,8 +8,9 @@ use super::series::{self, over, OfRounds};
 use super::text::{fine, list, named, percent, plain, share, signed, span};
 use super::variant::{wad, Case, Chooser, Key, TargetSearch, Variant, ALPHAS, LARGE, MAX, MAXES, MIN, SMALL, STRIKE};
 use super::verdict::{self, apart, Noticed, Split, Verdict};
+use crate::bound::likelihood_bound;
 use crate::numbers;
-use muster_core::reputation::{likelihood, likelihood_bound, MAX_GROUP};
+use muster_core::reputation::{likelihood, MAX_GROUP};
 use muster_core::wad::WAD;
 
 use crate::population::Name;

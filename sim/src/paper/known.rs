@@ -1,6 +1,7 @@
 //! What an algorithm would reach if the server knew every worker's probability, by computation.
 
-use muster_core::reputation::{likelihood, random_fit, tight_fit_of_neighbours, Bound, Fallback, Formed, LogRating, Rule};
+use crate::bound::{Bound, LogRating};
+use muster_core::reputation::{likelihood, random_fit, tight_fit_of_neighbours, Fallback, Formed, Rule};
 use muster_core::wad::WAD;
 
 use super::variant::{wad, Variant, MAX, MIN, SMALL};
