@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{
     agenda::Action,
-    records::{Counted, Part, Spread, Task},
+    records::{OfPolicy, Part, Spread, Task},
     state::Demo,
 };
 
@@ -40,63 +40,6 @@ pub struct Setting {
     pub value: u64,
     /// What it is where nobody changes it.
     pub default: u64,
-}
-
-/// What came of the tasks under a policy. Amounts in wei are decimal strings.
-#[derive(Clone, Debug, Serialize)]
-pub struct OfPolicy {
-    /// Which: 0, 1 or 2.
-    pub policy: u8,
-    /// Tasks created under it.
-    pub tasks: u64,
-    /// Picked for it, but created under policy 0: their fee is above what the least stake covers.
-    pub too_dear: u64,
-    /// The same, because they are of more images than an answer has hashes for.
-    pub too_many_images: u64,
-    /// The same, because fewer than three nodes could run them.
-    pub too_few_nodes: u64,
-    /// Ended with an answer.
-    pub finished: u64,
-    /// Of these, those whose answer is a cheat's.
-    pub wrong: u64,
-    /// Seconds from creation to start.
-    pub waiting_seconds: Spread,
-    /// Seconds from creation to the end, of those with an answer.
-    pub finishing_seconds: Spread,
-    /// Times that a node was kept, to wait for others or for the draw of three.
-    pub kept: u64,
-    /// Tasks that their nodes committed to and that were not sampled.
-    pub trusted: u64,
-    /// Groups that were judged.
-    pub judged: u64,
-    /// Of these, those that were scored.
-    pub scored: u64,
-    /// Where two or three answers were alike.
-    pub agreed: u64,
-    /// Where the first node's answer was the only one.
-    pub alone: u64,
-    /// Where several answers were all different.
-    pub differing: u64,
-    /// Where nobody answered, or another alone.
-    pub unanswered: u64,
-    /// Slashes.
-    pub slashes: u64,
-    /// What they took and is burnt, by receipts; over all policies and runs on the same chain it is `burnt_wei` of the report.
-    pub burnt_wei: String,
-    /// What nodes were paid.
-    pub paid_wei: String,
-    /// Of that, cheats.
-    pub paid_to_cheats_wei: String,
-    /// What was not paid out of fees: it went into the reserve.
-    pub saved_wei: String,
-    /// What groups were paid beyond the fees of their tasks: it came out of the reserve.
-    pub drawn_wei: String,
-    /// What those were paid who had validators called: it came out of these tasks' fees.
-    pub drivers_wei: String,
-    /// Gas of all calls about a task from its creation to its end, but for draws, which serve several: the median.
-    pub gas_of_a_task: u64,
-    /// The same of those that a group had.
-    pub gas_of_a_judged_task: u64,
 }
 
 /// A node that was judged, or cheats.
@@ -148,7 +91,7 @@ fn task_of(function: &str, event: &Event) -> Option<u64> {
 
 impl Demo {
     /// What is counted of the policy of a task that this run created.
-    fn counted(&mut self, id: u64) -> Option<&mut Counted> {
+    fn counted(&mut self, id: u64) -> Option<&mut OfPolicy> {
         let redundancy = self.tasks.get(&id)?.redundancy;
         self.tally.judged.policies.get_mut(usize::from(redundancy))
     }
@@ -250,7 +193,7 @@ impl Demo {
         let fee = self.tasks.get(&id).map_or(U256::ZERO, |task| task.fee);
         let kept = fee.saturating_sub(U256::from(event.refund) + U256::from(event.startFee));
         if let Some(counted) = self.counted(id) {
-            counted.outcomes[outcome] += 1;
+            counted.count_judged(outcome);
             counted.drawn += paid.saturating_sub(kept);
             counted.saved += kept.saturating_sub(paid);
         }
@@ -360,39 +303,11 @@ impl Demo {
 
     fn of_policy(&self, policy: u8) -> OfPolicy {
         let counted = &self.tally.judged.policies[usize::from(policy)];
-        let [agreed, alone, differing, unanswered] = counted.outcomes;
         let median = |judged: bool| {
             let tasks = self.tasks.iter().filter(|(_, task)| task.redundancy == policy && (task.group.is_some() || !judged));
             let gas = tasks.filter_map(|(id, _)| self.tally.judged.gas.get(id).copied());
             Spread::of(gas.collect()).median
         };
-        OfPolicy {
-            policy,
-            tasks: counted.tasks,
-            too_dear: counted.too_dear,
-            too_many_images: counted.too_many_images,
-            too_few_nodes: counted.too_few_nodes,
-            finished: counted.finished,
-            wrong: counted.wrong,
-            waiting_seconds: Spread::of(counted.waits.clone()),
-            finishing_seconds: Spread::of(counted.spans.clone()),
-            kept: counted.kept,
-            trusted: counted.trusted,
-            judged: counted.outcomes.iter().sum(),
-            scored: counted.scored,
-            agreed,
-            alone,
-            differing,
-            unanswered,
-            slashes: counted.slashes,
-            burnt_wei: counted.burnt.to_string(),
-            paid_wei: counted.paid.to_string(),
-            paid_to_cheats_wei: counted.paid_to_cheats.to_string(),
-            saved_wei: counted.saved.to_string(),
-            drawn_wei: counted.drawn.to_string(),
-            drivers_wei: counted.drivers.to_string(),
-            gas_of_a_task: median(false),
-            gas_of_a_judged_task: median(true),
-        }
+        OfPolicy { policy, gas_of_a_task: median(false), gas_of_a_judged_task: median(true), ..counted.clone() }
     }
 }

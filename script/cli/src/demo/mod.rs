@@ -39,8 +39,8 @@ use muster_sim::trace::{self, Gpu, Request};
 
 pub use self::{
     books::{books, Books},
-    judged::{JudgedNode, OfPolicy, Setting, Validation},
-    records::Spread,
+    judged::{JudgedNode, Setting, Validation},
+    records::{OfPolicy, Spread},
     report::{Report, Share},
     state::Options,
 };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use alloy::primitives::U256;
 use muster_protocol::flow::create::REPLICATED;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Policies that there are.
 pub const POLICIES: usize = REPLICATED as usize + 1;
@@ -115,38 +115,92 @@ pub struct Counts {
     pub kicked_out: u64,
 }
 
-/// What is counted of a policy.
-#[derive(Default)]
-pub struct Counted {
+/// What came of the tasks under a policy, counted and reported. Amounts in wei are decimal strings in the report.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct OfPolicy {
+    /// Which: 0, 1 or 2.
+    pub policy: u8,
+    /// Tasks created under it.
     pub tasks: u64,
+    /// Picked for it, but created under policy 0: their fee is above what the least stake covers.
     pub too_dear: u64,
+    /// The same, because they are of more images than an answer has hashes for.
     pub too_many_images: u64,
+    /// The same, because fewer than three nodes could run them.
     pub too_few_nodes: u64,
+    /// Ended with an answer.
     pub finished: u64,
+    /// Of these, those whose answer is a cheat's.
     pub wrong: u64,
+    /// Seconds from creation to start.
+    #[serde(rename = "waiting_seconds", serialize_with = "spread")]
     pub waits: Vec<u64>,
+    /// Seconds from creation to the end, of those with an answer.
+    #[serde(rename = "finishing_seconds", serialize_with = "spread")]
     pub spans: Vec<u64>,
+    /// Times that a node was kept, to wait for others or for the draw of three.
     pub kept: u64,
+    /// Tasks that their nodes committed to and that were not sampled.
     pub trusted: u64,
+    /// Groups that were judged.
+    pub judged: u64,
+    /// Of these, those that were scored.
     pub scored: u64,
-    /// By outcome.
-    pub outcomes: [u64; 4],
+    /// Where two or three answers were alike.
+    pub agreed: u64,
+    /// Where the first node's answer was the only one.
+    pub alone: u64,
+    /// Where several answers were all different.
+    pub differing: u64,
+    /// Where nobody answered, or another alone.
+    pub unanswered: u64,
+    /// Slashes.
     pub slashes: u64,
+    /// What they took and is burnt, by receipts; over all policies and runs on the same chain it is `burnt_wei` of the report.
+    #[serde(rename = "burnt_wei", serialize_with = "decimal")]
     pub burnt: U256,
+    /// What nodes were paid.
+    #[serde(rename = "paid_wei", serialize_with = "decimal")]
     pub paid: U256,
+    /// Of that, cheats.
+    #[serde(rename = "paid_to_cheats_wei", serialize_with = "decimal")]
     pub paid_to_cheats: U256,
-    /// What went into the reserve.
+    /// What was not paid out of fees: it went into the reserve.
+    #[serde(rename = "saved_wei", serialize_with = "decimal")]
     pub saved: U256,
-    /// What groups took out of it.
+    /// What groups were paid beyond the fees of their tasks: it came out of the reserve.
+    #[serde(rename = "drawn_wei", serialize_with = "decimal")]
     pub drawn: U256,
+    /// What those were paid who had validators called: it came out of these tasks' fees.
+    #[serde(rename = "drivers_wei", serialize_with = "decimal")]
     pub drivers: U256,
+    /// Gas of all calls about a task from its creation to its end, but for draws, which serve several: the median.
+    pub gas_of_a_task: u64,
+    /// The same of those that a group had.
+    pub gas_of_a_judged_task: u64,
+}
+
+impl OfPolicy {
+    /// Counts a judgement, by its outcome.
+    pub fn count_judged(&mut self, outcome: usize) {
+        self.judged += 1;
+        *[&mut self.agreed, &mut self.alone, &mut self.differing, &mut self.unanswered][outcome] += 1;
+    }
+}
+
+fn spread<S: Serializer>(values: &[u64], to: S) -> Result<S::Ok, S::Error> {
+    Spread::of(values.to_vec()).serialize(to)
+}
+
+fn decimal<S: Serializer>(wei: &U256, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(wei)
 }
 
 /// What is counted of validation.
 #[derive(Default)]
 pub struct Judged {
     /// By policy.
-    pub policies: [Counted; POLICIES],
+    pub policies: [OfPolicy; POLICIES],
     /// What the members were paid of the group that is being judged.
     pub paying: U256,
     pub slashed: BTreeMap<u64, U256>,

@@ -5,8 +5,8 @@ use comfy_table::Table;
 use muster_protocol::flow::create::{REPLICATED, SAMPLED};
 
 use super::{
-    judged::{OfPolicy, Setting, Validation},
-    records::Spread,
+    judged::{Setting, Validation},
+    records::{OfPolicy, Spread},
     report::Report,
 };
 use crate::table::table;
@@ -175,14 +175,18 @@ impl Validation {
             let cells = self.policies.iter().map(|of| cell(of).filter(|_| of.tasks > 0).unwrap_or_else(|| "-".into()));
             policies.add_row(std::iter::once(what.to_string()).chain(cells));
         };
-        let spread = |spread: &Spread| format!("{} / {}", spread.median, spread.p95);
+        let spread = |values: &[u64]| {
+            let spread = Spread::of(values.to_vec());
+            format!("{} / {}", spread.median, spread.p95)
+        };
+        let wei = |wei: U256| ether(&wei.to_string());
         let groups = |of: &OfPolicy, text: String| (of.policy > 0).then_some(text);
         let sampled = |of: &OfPolicy, text: String| (of.policy == SAMPLED).then_some(text);
         row("tasks created", &|of| Some(of.tasks.to_string()));
         row("finished", &|of| Some(of.finished.to_string()));
         row("finished with a cheat's answer", &|of| Some(of.wrong.to_string()));
-        row("seconds to the start, median / 95 %", &|of| Some(spread(&of.waiting_seconds)));
-        row("seconds to the answer, median / 95 %", &|of| Some(spread(&of.finishing_seconds)));
+        row("seconds to the start, median / 95 %", &|of| Some(spread(&of.waits)));
+        row("seconds to the answer, median / 95 %", &|of| Some(spread(&of.spans)));
         row("times a node was kept for others, or for the draw", &|of| (of.policy == REPLICATED).then(|| of.kept.to_string()));
         row("committed to and not sampled", &|of| sampled(of, of.trusted.to_string()));
         row("groups judged", &|of| groups(of, of.judged.to_string()));
@@ -192,12 +196,12 @@ impl Validation {
         row("- without any that counts", &|of| groups(of, of.unanswered.to_string()));
         row("groups that were scored", &|of| groups(of, of.scored.to_string()));
         row("slashes", &|of| groups(of, of.slashes.to_string()));
-        row("burnt (ether)", &|of| groups(of, ether(&of.burnt_wei)));
-        row("paid to nodes (ether)", &|of| Some(ether(&of.paid_wei)));
-        row("- of that to cheats (ether)", &|of| Some(ether(&of.paid_to_cheats_wei)));
-        row("into the reserve (ether)", &|of| groups(of, ether(&of.saved_wei)));
-        row("out of the reserve, to groups (ether)", &|of| groups(of, ether(&of.drawn_wei)));
-        row("out of fees, to who had validators called (ether)", &|of| groups(of, ether(&of.drivers_wei)));
+        row("burnt (ether)", &|of| groups(of, wei(of.burnt)));
+        row("paid to nodes (ether)", &|of| Some(wei(of.paid)));
+        row("- of that to cheats (ether)", &|of| Some(wei(of.paid_to_cheats)));
+        row("into the reserve (ether)", &|of| groups(of, wei(of.saved)));
+        row("out of the reserve, to groups (ether)", &|of| groups(of, wei(of.drawn)));
+        row("out of fees, to who had validators called (ether)", &|of| groups(of, wei(of.drivers)));
         row("gas of a task but for draws, median", &|of| Some(of.gas_of_a_task.to_string()));
         row("- of one that a group had", &|of| groups(of, of.gas_of_a_judged_task.to_string()));
         policies
