@@ -23,10 +23,6 @@ export const at = (commit) => ({
 const allowed = [
   // The encoder and decoder are made from the interface's declarations, which name them.
   ["contracts/protocol/src/interface/abi.rs", "contracts/protocol/src/interface/codec.rs"],
-  // What executes calls precompiles and programs, which call back; and the state's root is proved from the state.
-  ["devnode/src/evm.rs", "devnode/src/exec.rs", "devnode/src/fork.rs", "devnode/src/genesis.rs", "devnode/src/precompiles/", "devnode/src/proof.rs", "devnode/src/state.rs", "devnode/src/stylus/"],
-  // One type, the chain, in several files.
-  ["devnode/src/chain/"],
 ];
 
 const bare = (text) =>
