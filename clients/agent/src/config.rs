@@ -562,6 +562,25 @@ mod tests {
     }
 
     #[test]
+    fn executors_are_on_one_card_only_if_both_say_so() {
+        let node = |name: &str, more: &str| {
+            format!("[[node]]\nname = \"{name}\"\nkey_env = \"K\"\n{more}\n[node.executor]\ncommand = [\"true\"]\n")
+        };
+        let two = |one: &str, other: &str| {
+            let (head, _) = LEAST.split_once("[[node]]").unwrap();
+            Config::parse(&format!("{head}{}{}", node("a", one), node("b", other)))
+        };
+        const BESIDE: &str = "beside = true";
+        assert!(two("gpu = \"0\"", "gpu = \"1\"").is_ok());
+        // The first, where nothing is said.
+        for (one, other) in [("", ""), ("", "gpu = \"0\""), ("gpu = \"GPU-1\"", "gpu = \"GPU-1\""), (BESIDE, ""), ("", BESIDE)] {
+            let error = two(one, other).unwrap_err().to_string();
+            assert!(error.contains("have the same GPU") && error.contains("both say `beside = true`"), "{one}, {other}: {error}");
+        }
+        assert!(two(BESIDE, BESIDE).is_ok());
+    }
+
+    #[test]
     fn what_cannot_work_is_refused() {
         for (what, instead) in [
             ("key_env = \"KEY\"", ""),

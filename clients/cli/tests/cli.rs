@@ -11,7 +11,7 @@ use muster_client::{
     digest_of, observe, pause, seal_result, Account, Bounds, Endpoints, IMuster, Muster, Private, Request, Sender, Sending,
     Settings, Stores,
 };
-use muster_fleet::world::{World, LEAST};
+use muster_fleet::world::{stranger, World, LEAST};
 use serde_json::Value;
 
 const DIGEST: &str = "0x0707070707070707070707070707070707070707070707070707070707070707";
@@ -318,6 +318,20 @@ async fn earnings_are_what_all_transactions_say() {
     );
     let lines: u128 = earnings["tasks"].as_array().unwrap().iter().map(|line| wei(&line["gas"])).sum();
     assert_eq!(lines, wei(&earnings["gas"]));
+    // An hour: all of it by the same hours, and what the machine draws.
+    let costly = ["--watts", "500", "--kwh", "0.001 ether"];
+    let priced = operator.done(&[&["node", "earnings"][..], &costly].concat());
+    let part = |name: &str| priced["hour"][name].as_str().unwrap().parse::<f64>().unwrap();
+    assert_eq!(part("power"), 5e14);
+    let hours = 70_000.0 / part("earned");
+    let near = |one: f64, other: f64| (one - other).abs() <= 1e-3 * one.abs().max(other.abs()).max(1e3);
+    assert!(hours > 0.0 && near(part("gas") * hours, wei(&earnings["gas"]) as f64), "{priced}");
+    assert!(near(part("slashedAndNames") * hours, fee as f64), "{priced}");
+    assert!(near(part("profit"), part("earned") - part("gas") - part("slashedAndNames") - part("power")), "{priced}");
+    let why = operator.done(&[&["node", "why"][..], &costly].concat());
+    assert_eq!(why["hour"]["power"], "500000000000000");
+    let said = operator.says(&[&["node", "earnings"][..], &costly].concat());
+    assert!(said.contains("0.0005 ether power: -"), "{said}");
     // Nobody's twice: the other node's are its own.
     let others = other.done(&["node", "earnings"]);
     assert_eq!(wei(&others["gas"]), replayed(&site, &[other.address()]).await);
@@ -954,6 +968,31 @@ async fn an_exporter_tells_what_owners_watch_also_when_programs_have_expired() {
     };
     let programs = site.world.deployment.behind().count();
     assert_eq!(up(&text, " 1.0"), programs, "{text}");
+
+    // One endpoint is of another chain, and one is away; the third has two names, and is believed.
+    let stranger = stranger();
+    let (other, own) = (stranger.url(), site.url.replace("127.0.0.1", "localhost"));
+    let urls = [site.url.as_str(), &own, &other, "http://127.0.0.1:1"].join(",");
+    let text = owner.says(&["exporter", "--once", "--rpc-url", &urls]);
+    for (url, metric, value) in [
+        (own.as_str(), "up", "1.0"),
+        (&own, "contradicts", "0.0"),
+        (&other, "up", "0.0"),
+        (&other, "contradicts", "1.0"),
+        ("http://127.0.0.1:1", "up", "0.0"),
+        ("http://127.0.0.1:1", "contradicts", "0.0"),
+    ] {
+        let line = format!("muster_endpoint_{metric}{{endpoint=\"{}\"}} {value}", url.trim_end_matches('/'));
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    // Where another serves already, that is said, and by what flag.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap().to_string();
+    for command in ["exporter", "keeper"] {
+        let failed = owner.fails(1, &[command, "--listen", &at]);
+        let said = failed["error"].as_str().unwrap();
+        assert!(said.starts_with(&format!("cannot serve metrics at {at} (`--listen`): Address already in use")), "{said}");
+    }
 
     // What can list the programs has expired with the others.
     site.world.travel(366 * 86_400);

@@ -107,6 +107,9 @@ pub enum Error {
     /// A URL that cannot be used.
     #[error("not a URL of a node: {0}")]
     Url(String),
+    /// An address at which nothing can be served, as another program serves there.
+    #[error("{0}")]
+    Serve(String),
     /// As many transactions are open as may be.
     #[error("{0} transactions are open, and no more may be")]
     TooManyOpen(usize),

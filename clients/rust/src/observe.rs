@@ -195,7 +195,7 @@ struct Served {
 /// # Errors
 /// [`Error::Url`] if the address is taken.
 pub async fn serve(at: SocketAddr, metrics: Arc<Metrics>, looked: &'static str, most: Duration) -> Result<SocketAddr, Error> {
-    let taken = |error: std::io::Error| Error::Url(format!("cannot serve metrics at {at}: {error}"));
+    let taken = |error: std::io::Error| Error::Serve(format!("cannot serve metrics at {at} (`--listen`): {error}"));
     let listener = TcpListener::bind(at).await.map_err(taken)?;
     let address = listener.local_addr().map_err(taken)?;
     let served = Arc::new(Served { metrics, looked, most });

@@ -492,6 +492,56 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
 }
 
 #[tokio::test]
+async fn what_only_an_owner_elsewhere_may_send_goes_into_a_file_for_their_safe() {
+    let node = node();
+    let dir = tempfile::tempdir().unwrap();
+    let chain = Chain::connect(&node.url()).await.unwrap();
+    let account = chain.account(wallet()).await.unwrap();
+    let file = |name: &str| Some(dir.path().join(name));
+    let parameters = vec![("drawDelay".into(), U256::ZERO), ("unbonding".into(), U256::from(600))];
+    let mut config = Config { parameters, safe: file("first.json"), ..config(file("412346.json")) };
+    let at = deploy::on(&chain, &account, &config).await.unwrap().address;
+    // As the Safe's owner would send them.
+    let _: serde_json::Value = chain.endpoints.ask("anvil_impersonateAccount", [OWNER]).await.unwrap();
+    let _: serde_json::Value = chain.endpoints.ask("anvil_setBalance", (OWNER, "0xde0b6b3a7640000")).await.unwrap();
+    let send = async |name: &str| {
+        let text = fs::read_to_string(file(name).unwrap()).unwrap();
+        let batch: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(batch["meta"]["createdFromSafeAddress"], serde_json::json!(OWNER));
+        let calls = batch["transactions"].as_array().unwrap().clone();
+        for call in &calls {
+            assert_eq!(call["to"].as_str().unwrap().parse::<Address>().unwrap(), at);
+            let sent = serde_json::json!([{ "from": OWNER, "to": call["to"], "data": call["data"] }]);
+            let hash: B256 = chain.endpoints.ask("eth_sendTransaction", sent).await.unwrap();
+            assert!(chain.receipt(hash).await.unwrap().unwrap().status(), "{call}");
+        }
+        calls.len()
+    };
+    let muster = contract(&chain, at);
+    let parameter = async |name: &str| muster.parameter(number_of(name).unwrap()).await.unwrap();
+    assert_ne!(parameter("drawDelay").await, U256::ZERO);
+    assert_eq!(send("first.json").await, 2);
+    assert_eq!((parameter("drawDelay").await, parameter("unbonding").await), (U256::ZERO, U256::from(86_400)));
+
+    // Other code, and nothing again of what was sent.
+    let lens = config.programs.iter_mut().find(|program| program.name == "lens").unwrap();
+    let mut wasm = lens.wasm.clone();
+    wasm.extend([0, 2, 1, b'x']);
+    lens.code = muster_cli::wasm::compress(&wasm);
+    config.safe = file("second.json");
+    let lens = deploy::on(&chain, &account, &config).await.unwrap().programs["lens"].address;
+    assert_eq!(send("second.json").await, 1);
+    node.chain().increase_time(config.upgrade_delay.into()).unwrap();
+    node.chain().mine(1, 0).unwrap();
+    config.safe = file("third.json");
+    deploy::on(&chain, &account, &config).await.unwrap();
+    assert!(!file("third.json").unwrap().exists(), "anybody may carry out what was proposed");
+    let selector = FixedBytes(IMuster::ownerCall::SELECTOR);
+    assert_eq!(muster.read(IMuster::facetAddressCall { selector }).await.unwrap(), lens);
+    assert_eq!(parameter("unbonding").await, U256::from(600));
+}
+
+#[tokio::test]
 async fn programs_are_kept_alive_with_a_record_or_without() {
     let node = node();
     let dir = tempfile::tempdir().unwrap();

@@ -43,6 +43,13 @@ pub fn embedded() -> Devnode {
     Devnode::start(config).expect("the embedded node starts")
 }
 
+/// A node of another chain, for what has to notice it.
+pub fn stranger() -> Devnode {
+    let mut config = Config::default();
+    config.chain.chain_id = 1;
+    Devnode::start(config).expect("another node starts")
+}
+
 /// The project's root.
 pub fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
