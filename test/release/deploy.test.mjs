@@ -57,7 +57,7 @@ test("an image is built from sources alone", () => {
     for (const { src_path } of targets) needed.add(here(src_path));
   }
   for (const path of execFileSync("git", ["ls-files", "clients", "contracts/core"], { cwd: root, encoding: "utf8" }).trim().split("\n")) {
-    if (/\.(rs|toml|sol)$/.test(path)) needed.add(path);
+    if (/\.(rs|toml|sol|sql)$/.test(path)) needed.add(path);
   }
   for (const path of needed) assert.ok(kept(path), `${path} is missing in the image`);
 });
