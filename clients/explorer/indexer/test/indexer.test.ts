@@ -164,6 +164,12 @@ test("the ten queries of the README answer", async () => {
   }
 });
 
+test("a node that is held back while draws are due is not counted as excluded", async () => {
+  const [told] = (await first.sql("select count(*) filter (where (args ->> 'until')::numeric > at) as excluded, count(*) filter (where (args ->> 'until')::numeric <= at) as held from event where name = 'NodeExcluded'")) as [Row];
+  const [{ exclusions }] = (await first.sql("select sum(exclusions) as exclusions from node")) as [Row];
+  assert.deepEqual([Number(exclusions), Number(told.held) > 0], [Number(told.excluded), true]);
+});
+
 test("sums by hour, day and month: nothing is lost between them, and the last ones stand as the network does", async () => {
   const [network] = (await first.sql("select * from network")) as [Row];
   for (const table of ["hour", "day", "month"]) {

@@ -4,7 +4,7 @@ import type { Row } from "./api";
 import { gpuName } from "./names";
 import { GROUP, KIND, POLICY, VERDICT, clip, count, duration, moment, money, wad } from "./format";
 
-type Event = Pick<Row<"events">, "name" | "args" | "node" | "task" | "account" | "model">;
+type Event = Pick<Row<"events">, "name" | "args" | "node" | "task" | "account" | "model" | "at">;
 /** What sentences need to know besides: how parameters are called and counted, and models. */
 export interface Known {
   parameters?: readonly { number: number; name: string; unit: string }[];
@@ -17,7 +17,7 @@ const ALGORITHM = ["a fixed size", "the first that fits", "the tightest that fit
 const plural = (n: number, one: string, many: string): string => `${count(n)} ${n === 1 ? one : many}`;
 
 /** What an event says. */
-export function told({ name, args, node, model }: Event, { parameters = [], models = new Map(), groups = [] }: Known = {}): string {
+export function told({ name, args, node, model, at }: Event, { parameters = [], models = new Map(), groups = [] }: Known = {}): string {
   const said = args as Record<string, string | number | boolean | string[] | Record<string, unknown>>;
   const wei = (value: unknown) => money(BigInt((value ?? 0) as string));
   const number = (value: unknown) => Number(value as string);
@@ -95,7 +95,7 @@ export function told({ name, args, node, model }: Event, { parameters = [], mode
     case "NodeKickedOut":
       return `Node ${node} was kicked out for its scores, for good`;
     case "NodeExcluded":
-      return `Node ${node} gets no task until ${moment(number(said.until))}`;
+      return number(said.until) > at ? `Node ${node} gets no task until ${moment(number(said.until))}` : `Node ${node} is held back while draws are due`;
     case "NodeWaits":
       return number(said.until) ? `Node ${node} waits for others, for task ${said.id}, until ${moment(number(said.until))}` : `Node ${node} is reserved for the draw of task ${said.id}`;
     case "NodeReadmitted":

@@ -5,10 +5,10 @@
 export const questions = (made) => [
   { asked: "Is it alive?", read: "[data-test=status]", answer: /Block [\d,]+, \d+ (s|min) old/ },
   { asked: "How many machines are there, and how many are free?", figure: "Nodes", answer: /^8\s*\d+ idle/ },
-  { asked: "What does a task cost?", figure: "Price", answer: /^[\d.,]+ \S+.*of an estimated second/ },
+  { asked: "What does a task cost?", figure: "Price", answer: /^[\d.,]+ \S+.*for a second of estimated time/ },
   { asked: "How long does one wait?", figure: "Waiting, 24 h", answer: /\d+(\.\d+)? (s|min).*creation to start/ },
   { asked: "Do tasks succeed?", figure: "Success, 24 h", answer: /\d+ %\s*\d+ of \d+ that ran/ },
-  { asked: "Does anybody cheat, and what becomes of them?", way: ["Nodes", { choose: ["Slashed", "only those that were"] }, { open: 'table[data-table="nodes"] tbody a[href^="#/node/"]' }], read: "[data-test=wrong]", answer: /It was slashed once, [\d.]+ ETH/ },
+  { asked: "Does anybody cheat, and what becomes of them?", way: ["Nodes", { choose: ["Slashed", "only slashed ones"] }, { open: 'table[data-table="nodes"] tbody a[href^="#/node/"]' }], read: "[data-test=wrong]", answer: /It was slashed once, [\d.]+ ETH/ },
   { asked: "What became of my task, and who was paid?", way: [{ search: `${made.single[12]}` }], read: ".timeline", answer: /Created with a fee.*Started on node \d+.*was paid/ },
   { asked: "What would my card earn?", way: ["What if"], read: ".figures", answer: /Share of all tasks\s*[\d.]+ %.*A day at this pace\s*[\d.,]+ \S+/s },
   { asked: "Is it fair who gets the tasks?", way: ["Fairness"], read: ".figures", answer: /Unexplained\s*\d+\s*beyond what none of all nodes leaves/ },

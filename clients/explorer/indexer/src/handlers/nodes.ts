@@ -153,6 +153,8 @@ export const nodes: Pick<
     // One that was reserved and is let go.
     if (node.parked === 3 && node.status === 2 && node.calledTo === 0n) node.status = 1;
     [node.parked, node.parkedUntil, node.waitsFor] = [1, until, 0n];
+    // Until now: it is only held back, from draws that are due.
+    if (until <= scene.at) return;
     node.exclusions++;
     await scene.count({ excluded: 1 });
   },

@@ -137,7 +137,7 @@ export function Nodes() {
               <Select list="nodes" name="state" label="Which" options={NODE_STATES} initial="joined" />
               <Select list="nodes" name="gpu" label="GPU" options={anyGroup(groups)} />
               <Select list="nodes" name="model" label="Holds the model" options={[["", "any"], ...models.map(({ id, name }) => [String(id), name!] as const)]} />
-              <Select list="nodes" name="slashed" label="Slashed" options={[["", "or not"], ["yes", "only those that were"]]} />
+              <Select list="nodes" name="slashed" label="Slashed" options={[["", "any"], ["yes", "only slashed ones"]]} />
             </form>
             <NodePages groups={groups} tau={tau[0]?.value} filters={filters} page={50} total={isAll ? network?.nodesJoined : undefined} />
           </>

@@ -71,7 +71,7 @@ function Shown({ data, live: { network } }: { data: Data; live: Live }) {
         <Figure label="Fees, 24 h" note={`${money(total("paid"))} paid to nodes`} help="Deposited for tasks in this hour and the 23 before.">
           {money(total("fees"))}
         </Figure>
-        <Figure label="Price" note={`of an estimated second, median of the last ${count(priced)} tasks`} help="What creators offered for each second that a task was expected to take.">
+        <Figure label="Price" note={`for a second of estimated time, median of the last ${count(priced)} tasks`} help="What creators offered for each second that a task was expected to take.">
           {price === null ? "–" : money(price)}
         </Figure>
         <Figure label="Staked" note={`${money(network?.burnt ?? 0n)} burnt`} help="Deposited by the operators of joined nodes. Burnt: what slashes took, which nobody has.">

@@ -68,7 +68,7 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
       <Wrong node={node} slashs={slashs} parts={parts} />
       {account && <NodeActs node={node} />}
       <Figures label="The node">
-        <Figure label="Status" note={node.parkedUntil ? <>until {moment(node.parkedUntil)}</> : node.runs ? <TaskLink id={node.task} /> : undefined}>
+        <Figure label="Status" note={node.parkedUntil > chainNow() ? <>until {moment(node.parkedUntil)}</> : node.runs ? <TaskLink id={node.task} /> : undefined}>
           <Pill tone={statusTone(node)}>{statusName(node)}</Pill>
         </Figure>
         <Figure label="GPU" note={
@@ -93,7 +93,7 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
         <Figure label="Judged right" help="How often its answers were compared with others', and how often they were right. A commitment is open until its group is judged." note={`${node.openCommitments} commitments open${node.held ? ", held" : ""}`}>
           {node.judged ? `${node.judgedRight} of ${node.judged}` : "–"}
         </Figure>
-        <Figure label="Success" note={`${node.started} started, ${node.exclusions ? `excluded ${times(node.exclusions)}` : "never excluded"}`}>
+        <Figure label="Success" help="Tasks that it ended with an answer, right or wrong, of all that it ended: the others ended with an error or a deadline that passed." note={`${node.started} started, ${node.exclusions ? `excluded ${times(node.exclusions)}` : "never excluded"}`}>
           {answered ? percent(node.succeeded / answered) : "–"}
         </Figure>
         <Figure label="Earned">{money(node.earned)}</Figure>
@@ -184,7 +184,7 @@ function Wrong({ node, slashs, parts }: { node: Row<"nodes">; slashs: Data["slas
     ),
     wrong > 0 && <>{parts.length === 1 ? "Its one answer in a group was" : `Of its last ${count(parts.length)} answers in groups ${wrong === 1 ? "one was" : `${wrong} were`}`} wrong: others agreed on another.</>,
     withheld > 0 && <>It committed to {things(withheld, ["answer", "answers"])} and never revealed {withheld === 1 ? "it" : "them"}.</>,
-    node.parked === 1 && node.status === 1 && <>It is excluded until {moment(node.parkedUntil)}: it gets no task.</>,
+    node.parked === 1 && node.status === 1 && (node.parkedUntil > chainNow() ? <>It is excluded until {moment(node.parkedUntil)}: it gets no task.</> : <>It waits to be re-admitted: the next call to the contract does so, once the draws that are due are made.</>),
     node.exclusions > 0 && node.parked !== 1 && <>It was excluded {times(node.exclusions)} for deadlines that it let pass.</>,
     unlucky > 0 && (
       <>

@@ -64,7 +64,7 @@ function useColumns({ groups, tau }: Groups): Column<Node>[] {
       numeric: true,
     },
     { key: "slashed", label: "Slashed", help: "All that was ever taken from it for wrong or withheld answers.", value: ({ slashed }) => slashed, cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
-    { key: "success", label: "Success", help: "Tasks that it ended with an answer, of all that it ended: the others ended with an error or a deadline that passed.", value: (node) => (ended(node) ? node.succeeded / ended(node) : null), cell: (node) => percent(node.succeeded / ended(node), 0), numeric: true },
+    { key: "success", label: "Success", help: "Tasks that it ended with an answer, right or wrong, of all that it ended: the others ended with an error or a deadline that passed.", value: (node) => (ended(node) ? node.succeeded / ended(node) : null), cell: (node) => percent(node.succeeded / ended(node), 0), numeric: true },
     { key: "earned", label: "Earned", help: "Fees that it was ever paid.", value: ({ earned }) => earned, cell: ({ earned }) => money(earned), numeric: true },
     { key: "operator", label: "Operator", help: "The account that joined the node.", value: ({ operator }) => operator, cell: ({ operator }) => <AccountLink of={operator} /> },
   ];
