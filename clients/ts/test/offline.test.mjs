@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { mock, test } from "node:test";
-import { HttpRequestError, createClient, custom, encodeErrorResult, encodeEventTopics, hexToBytes, keccak256, toHex } from "viem";
+import { HttpRequestError, createClient, custom, encodeErrorResult, encodeEventTopics, hexToBytes, keccak256, sha256, toHex } from "viem";
 import { mainnet } from "viem/chains";
 import { PROVIDERS } from "../../../test/clients/endpoint.mjs";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
@@ -13,6 +13,7 @@ import { readQueryOptions, resultQueryOptions } from "../dist/query.js";
 import { openInput, openWith } from "../dist/private.js";
 import { cidOf } from "../dist/stores/ipfs.js";
 import { commitmentOf, saltOf, sealResult } from "../dist/seal.js";
+import { StreamProblemError, answerTexts, streamReader } from "../dist/stream.js";
 
 const { digestOf, modelId, objectName, openResult, parse, stringify } = muster;
 const ADDRESS = `0x${"5a".repeat(20)}`;
@@ -471,4 +472,39 @@ test("of a batch that was refused it is said which task, and why", async () => {
     assert.match(error.message, /RefusedInBatch, FeeTooLow/);
     return true;
   });
+});
+
+test("streams are read as the Rust library reads them", () => {
+  const { streams, texts } = JSON.parse(readFileSync(new URL("../../vectors.json", import.meta.url), "utf8"));
+  const read = (bytes, atOnce) => {
+    const reader = streamReader();
+    let [text, end] = ["", "interrupted"];
+    try {
+      for (let at = 0; at < bytes.length && end === "interrupted"; at += atOnce) {
+        const heard = reader.read(bytes.subarray(at, at + atOnce));
+        text += heard.text;
+        if (heard.over) end = reader.digest;
+      }
+    } catch (error) {
+      if (!(error instanceof StreamProblemError)) throw error;
+      end = error.problem;
+    }
+    // What was read before something wrong stays.
+    return [new TextDecoder().decode(reader.bytes), end, text];
+  };
+  for (const { name, events, text, end } of streams) {
+    const bytes = new TextEncoder().encode(events);
+    for (const atOnce of [1, 7, bytes.length]) {
+      const [shown, ended] = read(bytes, atOnce);
+      const wanted = ["whole", "stopped"].includes(end) ? sha256(new TextEncoder().encode(text)) : end;
+      assert.deepEqual([shown, ended], [text, wanted], name);
+    }
+  }
+  assert.ok(streams.length > 8);
+  for (const { name, result, text } of texts) {
+    assert.equal(answerTexts()(result), text, name);
+    const letters = answerTexts();
+    assert.equal(Array.from(result, (letter) => letters(letter)).join(""), text, name);
+  }
+  assert.throws(() => streamReader().read(new Uint8Array(2 ** 18).fill(120)), { problem: "malformed" });
 });

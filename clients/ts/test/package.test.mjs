@@ -25,9 +25,10 @@ const run = async (command, args, env = {}) => {
   return (await promisify(execFile)(command, args, options)).stdout;
 };
 const write = (name, text) => writeFileSync(join(project, name), text);
-/** The blocks of a page that begin by naming a file. */
+const pages = ["applications", "streams"].map((name) => readFileSync(here(`../../../docs/${name}.md`), "utf8")).join("");
+/** The blocks of two pages that begin by naming a file. */
 const blocks = Object.fromEntries(
-  [...readFileSync(here("../../../docs/applications.md"), "utf8").matchAll(/```js\n(\/\/ (\S+\.mjs)\b[\s\S]*?)```/g)].map(([, text, name]) => [
+  [...pages.matchAll(/```js\n(\/\/ (\S+\.mjs)\b[\s\S]*?)```/g)].map(([, text, name]) => [
     name,
     text,
   ]),
@@ -69,8 +70,8 @@ test("what is packed", () => {
   assert.deepEqual(installed.peerDependenciesMeta, { "muster-devnode": { optional: true } });
 });
 
-test("the programs of docs/applications.md run as they stand", async () => {
-  assert.deepEqual(Object.keys(blocks), ["first.mjs", "stores.mjs", "cheat.test.mjs", "nodes.spec.mjs", "policies.mjs", "storage.mjs"]);
+test("the programs of docs/applications.md and docs/streams.md run as they stand", async () => {
+  assert.deepEqual(Object.keys(blocks), ["first.mjs", "stores.mjs", "cheat.test.mjs", "nodes.spec.mjs", "policies.mjs", "storage.mjs", "words.mjs"]);
   for (const [name, text] of Object.entries(blocks)) write(name, text);
   const isPicture = (name) => {
     const bytes = readFileSync(join(project, name));
@@ -104,6 +105,7 @@ test("the programs of docs/applications.md run as they stand", async () => {
     await run("npx", ["vitest", "run", "nodes.spec", "--reporter", "json", "--testTimeout", "60000", "--hookTimeout", "60000"], { NO_COLOR: "1" }),
   );
   assert.deepEqual([numPassedTests, numTotalTests], [2, 2]);
+  assert.equal(await run("node", ["words.mjs"]), "Once upon a time there was a muster.\n101 bytes, as the chain has them\n");
   // What the page says of prices: the same, three times and seven times that of a single task.
   assert.match(
     await run("node", ["policies.mjs"]),
@@ -187,6 +189,12 @@ test("Vite bundles it for a page and for a worker, and the bundles run", async (
     const [asked] = /\b(?:from|import)\s*["'][^.,"'][^"']*["']|\brequire\(|["']node:/.exec(readFileSync(file, "utf8")) ?? [];
     assert.equal(asked, undefined, `${file} asks for other modules`);
   }
+  // The example page.
+  mkdirSync(join(project, "words"));
+  copyFileSync(here("../examples/stream.html"), join(project, "words/index.html"));
+  await build({ ...options, root: join(project, "words") });
+  assert.deepEqual(warnings, []);
+  assert.match(readFileSync(join(project, "words/dist/index.html"), "utf8"), /<script type="module"/);
   const where = { url: network.url, address: network.address };
   await import(pathToFileURL(main));
   assert.equal(await globalThis.ask(where), 2);

@@ -12,6 +12,7 @@ import { type Store, objectName } from "../stores.js";
 import { DevelopmentChain, type ParameterName, type TestClient, findDevnode } from "./chain.js";
 import { type Behaviour, Operators, type Run } from "./operators.js";
 import { pictureOf } from "./picture.js";
+import { Streams } from "./streams.js";
 
 export type { ParameterName, TestClient } from "./chain.js";
 export type { Behaviour, Run } from "./operators.js";
@@ -103,9 +104,10 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
     stops.push(() => chain.stop());
     for (const [name, value] of Object.entries(parameters)) await chain.setParameter(name as ParameterName, value);
     const objects = new Map<string, Uint8Array>();
-    const { storeUrl, close } = await serve(objects);
+    const streams = new Streams();
+    const { storeUrl, close } = await serve(objects, streams);
     stops.push(close);
-    const operators = new Operators(chain, run, objects, needsInputs);
+    const operators = new Operators(chain, run, objects, needsInputs, streams);
     await join(chain, wanted, operators, storeUrl);
     stops.push(operators.start(drive, onError));
     return {
@@ -133,13 +135,14 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
   }
 }
 
-/** Gives and takes objects by HTTP, as a store does, pages' ones too. */
-async function serve(objects: Map<string, Uint8Array>): Promise<{ storeUrl: string; close: () => Promise<unknown> }> {
+/** Gives and takes objects by HTTP, as a store does, pages' ones too, and shows answers as an agent does. */
+async function serve(objects: Map<string, Uint8Array>, streams: Streams): Promise<{ storeUrl: string; close: () => Promise<unknown> }> {
   const open = { "access-control-allow-origin": "*", "access-control-allow-methods": "*", "access-control-allow-headers": "*" };
   const server = createServer(async (request, response) => {
     const name = (request.url ?? "").slice(1);
     const answer = (status: number, bytes?: Uint8Array) => response.writeHead(status, open).end(bytes);
     if (request.method === "OPTIONS") return answer(204);
+    if (name.startsWith("stream/")) return streams.serve(request, response, open);
     if (request.method === "PUT") {
       const parts: Buffer[] = [];
       for await (const part of request) parts.push(part as Buffer);
@@ -174,7 +177,7 @@ async function join(chain: DevelopmentChain, wanted: readonly TestNodeOptions[],
     const group = await owner.getGpuGroup({ name: gpu, vram });
     if (!(await owner.getGpuListed({ group }))) await chain.send(owner.account, "listGpuGroup", [group, true]);
     const { identity, recipient } = await newIdentity();
-    await chain.send(account, "setStores", [`${storeUrl} age:${recipient}`]);
+    await chain.send(account, "setStores", [`${storeUrl} stream+${storeUrl}/stream age:${recipient}`]);
     operators.add(number, account, group, identity, behaviour, delay);
   }
 }

@@ -8,12 +8,13 @@ import { isSealed } from "../seals.js";
 import { firstOf, objectName, publishedStores } from "../stores.js";
 import type { MusterEvent, TaskSpec } from "../types.js";
 import { type DevelopmentChain, TICK } from "./chain.js";
+import type { Streams } from "./streams.js";
 
 /** What a node does with its tasks. */
 export type Behaviour =
   /** It answers at once. */
   | "answers"
-  /** It answers after its `delay`. */
+  /** It answers after its `delay`, and shows a text until then as it grows. */
   | "slow"
   /** It answers with another result than it should. */
   | "cheats"
@@ -33,6 +34,8 @@ interface Job {
   group: number;
   /** When it began, by the machine's clock. */
   since: number;
+  /** What a slow node shows meanwhile; null where nobody may see it. */
+  shows?: Uint8Array | null;
 }
 
 interface Commitment {
@@ -66,6 +69,11 @@ class Operator {
 
   does(behaviour: Behaviour): boolean {
     return this.behaviour === behaviour;
+  }
+
+  /** How far a slow node is with its job, from 0 to 1. */
+  part(job: Job): number {
+    return this.does("slow") ? (Date.now() - job.since) / this.delay : 0;
   }
 
   /** Whether it gets on with its job now. */
@@ -106,6 +114,7 @@ export class Operators {
     private readonly run: Run,
     private readonly objects: Map<string, Uint8Array>,
     private readonly needsInputs: boolean,
+    private readonly streams: Streams,
   ) {}
 
   /** Another node. */
@@ -199,7 +208,8 @@ export class Operators {
   /** Answers a node's task, as far as it does. */
   async #work(node: Operator): Promise<void> {
     const { job, number, account } = node;
-    if (!job || !node.ready(job)) return;
+    if (!job) return;
+    if (!node.ready(job)) return this.#show(node, job);
     node.job = undefined;
     const { id, group } = job;
     const { spec, creator } = this.#specs.get(id)!;
@@ -212,6 +222,7 @@ export class Operators {
     const digest = sha256(result);
     const kept = reply ? await sealTo(result, [reply]) : result;
     if (spec.redundancy === 0) {
+      if (!fails && this.streams.has(id)) this.streams.show(id, job.shows!, 1);
       if (!fails) this.objects.set(objectName({ digest }), kept);
       await this.#attempt(account, fails ? "reportError" : "submit", fails ? [id, code] : [id, digest]);
       return;
@@ -225,8 +236,20 @@ export class Operators {
     await this.#attempt(account, "commit", [id, commitmentOf({ id, node: number, kind, value, salt })]);
   }
 
+  /** Shows what a slow node has of a text that nobody checks, and that is nobody's secret. */
+  async #show(node: Operator, job: Job): Promise<void> {
+    const part = node.part(job);
+    if (part <= 0) return;
+    if (job.shows === undefined) {
+      const { spec, creator } = this.#specs.get(job.id)!;
+      const { input, isSecret } = await this.#inputOf(spec, creator, node);
+      job.shows = spec.redundancy || !spec.kind || isSecret ? null : await this.run(spec, input);
+    }
+    if (job.shows) this.streams.show(job.id, job.shows, Math.min(part, 0.99));
+  }
+
   /** A task's input, out of the network's store or those of its creator, opened if it is sealed to the node; and the key to seal the result to. */
-  async #inputOf(spec: TaskSpec, creator: Address, node: Operator): Promise<{ input?: Uint8Array; reply?: string | undefined }> {
+  async #inputOf(spec: TaskSpec, creator: Address, node: Operator): Promise<{ input?: Uint8Array; reply?: string | undefined; isSecret?: boolean }> {
     const digest = spec.inputDigest;
     if (BigInt(digest) === 0n) return {};
     let input = this.objects.get(objectName({ digest }));
@@ -242,7 +265,7 @@ export class Operators {
       const end = await firstOf(places(), { storeTimeout: 5_000 });
       input = "found" in end ? end.found : undefined;
     }
-    return input && isSealed(input) ? openInput(input, node.identity) : input ? { input } : {};
+    return input && isSealed(input) ? { ...(await openInput(input, node.identity)), isSecret: true } : input ? { input } : {};
   }
 
   /** Reveals what a node has committed to, where it is time. */

@@ -1,0 +1,373 @@
+/**
+ * Answers while they are made: server-sent events of a task's node, each with the SHA-256 of all bytes so far, so that the last of them is the
+ * digest on chain. docs/streams.md has the convention; clients/vectors.json what both libraries make of it.
+ */
+import { sha256 } from "@noble/hashes/sha2";
+import { type Hex, bytesToHex, concatBytes, stringToBytes } from "viem";
+import type { MusterClient } from "./client.js";
+import { MusterError, NoResultError } from "./errors.js";
+import type { Task } from "./life.js";
+import { storesOfNodes } from "./published.js";
+import { type Result, type RetrievalParameters, getResult } from "./results.js";
+import { entriesOf } from "./stores.js";
+import { type WaitForTaskParameters, waitForTask } from "./wait.js";
+
+/** The most bytes of an answer that are shown while it is made. */
+const SHOWN = 4 * 2 ** 20;
+/** The longest line of a stream: a piece of 16 KiB of which every character is escaped, and a little. */
+const LINE = 128 * 2 ** 10;
+/** Milliseconds: a stream that is silent for so long is asked for again, after a first pause that doubles up to the longest. */
+const [SILENT, PAUSE, LONGEST] = [45_000, 250, 4_000];
+/** What leads an entry that says where answers are shown. */
+const ENTRY = "stream+";
+
+// ---------------------------------------------------------------- the text, and its hash
+
+/**
+ * What is wrong with a stream: `hash`, a hash is not that of the text so far, so it was changed on its way; `differs`, it contradicts itself; `gap`,
+ * something is left out; `tooLong`, it shows more than 4 MiB; `malformed`, it is no such stream.
+ */
+export type StreamProblem = "hash" | "differs" | "gap" | "tooLong" | "malformed";
+
+const PROBLEMS: Record<StreamProblem, string> = {
+  hash: "A piece is not what its hash says: it was changed on its way.",
+  differs: "The stream shows another text than it did before.",
+  gap: "The stream leaves something out.",
+  tooLong: `The stream shows more than ${SHOWN} bytes.`,
+  malformed: "There is no stream of an answer.",
+};
+
+/** A stream cannot be believed. */
+export class StreamProblemError extends MusterError {
+  override name = "StreamProblemError";
+
+  constructor(readonly problem: StreamProblem) {
+    super(PROBLEMS[problem]);
+  }
+}
+
+/** Throws unless it is so. */
+function demand(holds: boolean, problem: StreamProblem): asserts holds {
+  if (!holds) throw new StreamProblemError(problem);
+}
+
+/** What was shown so far: a text that grows, and its hash. */
+class Shown {
+  #parts: Uint8Array[] = [];
+  #hash = sha256.create();
+  length = 0;
+
+  get bytes(): Uint8Array {
+    if (this.#parts.length > 1) this.#parts = [concatBytes(this.#parts)];
+    return this.#parts[0] ?? new Uint8Array();
+  }
+
+  get digest(): Hex {
+    return bytesToHex(this.#hash.clone().digest());
+  }
+
+  /** Takes a piece, and gives what is new in it. A stream that was interrupted may begin again: what is known must be the same then. */
+  take({ from, text, after }: { from?: unknown; text?: unknown; after?: unknown }): string {
+    demand(Number.isSafeInteger(from) && (from as number) >= 0 && typeof text === "string" && typeof after === "string", "malformed");
+    const [at, piece] = [from as number, stringToBytes(text)];
+    demand(at <= this.length, "gap");
+    demand(at + piece.length <= SHOWN, "tooLong");
+    const again = this.length - at;
+    if (again) {
+      const known = this.bytes;
+      demand(
+        piece.subarray(0, again).every((byte, i) => byte === known[at + i]),
+        "differs",
+      );
+    }
+    const rest = piece.subarray(again);
+    if (!rest.length) return "";
+    // In the middle of a letter nothing ends.
+    demand((rest[0]! & 0xc0) !== 0x80, "differs");
+    const hash = this.#hash.clone().update(rest);
+    demand(bytesToHex(hash.clone().digest()) === after.toLowerCase(), "hash");
+    this.#hash = hash;
+    this.#parts.push(rest);
+    this.length += rest.length;
+    return new TextDecoder().decode(rest);
+  }
+
+  /** Throws unless an end is that of what was shown. */
+  end({ bytes, digest }: { bytes?: unknown; digest?: unknown }): void {
+    demand(typeof bytes === "number" && typeof digest === "string", "malformed");
+    demand(bytes <= this.length, "gap");
+    demand(bytes === this.length, "differs");
+    demand(digest.toLowerCase() === this.digest, "hash");
+  }
+}
+
+// ---------------------------------------------------------------- the events
+
+/** Why a node does not show the rest of an answer. */
+const WHYS = ["failed", "long", "whole", "changed"];
+
+/** What reads a stream that somebody else fetches, see {@link streamReader}. */
+export interface StreamReader {
+  /** Reads on. Gives what is new in the text, and whether there was an end, after which nothing comes. Throws a {@link StreamProblemError}. */
+  read: (bytes: Uint8Array) => { text: string; over: boolean };
+  /** All that was shown so far. */
+  readonly bytes: Uint8Array;
+  /** SHA-256 of it: once all was shown, the digest on chain. */
+  readonly digest: Hex;
+}
+
+/** Reads server-sent events as they come, in bounds. */
+export function streamReader(): StreamReader {
+  const known = new Shown();
+  let text = "";
+  const read = eventsOf(known, (more) => (text += more));
+  return {
+    read: (bytes) => {
+      text = "";
+      const over = read(bytes);
+      return { text, over };
+    },
+    get bytes() {
+      return known.bytes;
+    },
+    get digest() {
+      return known.digest;
+    },
+  };
+}
+
+/** Gives new text to `onText`; true once there is an end. */
+function eventsOf(shown: Shown, onText: (text: string) => void): (bytes: Uint8Array) => boolean {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let [rest, returned, event, data] = ["", false, "", undefined as string | undefined];
+
+  const told = (): boolean => {
+    const [name, said] = [event, data];
+    [event, data] = ["", undefined];
+    // What a later version says means nothing yet.
+    if (said === undefined || !["piece", "end", "stopped"].includes(name)) return false;
+    let value: Record<string, unknown> | null;
+    try {
+      value = JSON.parse(said);
+    } catch {
+      throw new StreamProblemError("malformed");
+    }
+    demand(typeof value === "object" && value !== null, "malformed");
+    if (name === "piece") {
+      const text = shown.take(value);
+      if (text) onText(text);
+    } else if (name === "end") shown.end(value);
+    else demand(WHYS.includes(value.why as string), "malformed");
+    return name !== "piece";
+  };
+  const line = (text: string): boolean => {
+    if (!text) return told();
+    const colon = text.indexOf(":");
+    const [field, value] = colon < 0 ? [text, ""] : [text.slice(0, colon), text.slice(colon + 1).replace(/^ /, "")];
+    if (field === "event") event = value;
+    if (field === "data") data = data === undefined ? value : `${data}\n${value}`;
+    demand((data?.length ?? 0) <= 2 * LINE, "malformed");
+    return false;
+  };
+  return (bytes) => {
+    let text: string;
+    try {
+      text = decoder.decode(bytes, { stream: true });
+    } catch {
+      throw new StreamProblemError("malformed");
+    }
+    if (!text) return false;
+    // Of a line's end that came before.
+    if (returned && text.startsWith("\n")) text = text.slice(1);
+    returned = text ? text.endsWith("\r") : false;
+    const lines = (rest + text).split(/\r\n|\r|\n/);
+    rest = lines.pop()!;
+    for (const one of lines) {
+      demand(one.length <= LINE, "malformed");
+      if (line(one)) return true;
+    }
+    demand(rest.length <= LINE, "malformed");
+    return false;
+  };
+}
+
+const rests = (milliseconds: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const over = () => (clearTimeout(timer), signal.removeEventListener("abort", over), resolve());
+    const timer = setTimeout(over, milliseconds);
+    signal.addEventListener("abort", over);
+  });
+
+/** Reads along until there is an end, or until `signal`: from one place after the other, and again after an interruption. */
+async function follow(urls: string[], shown: Shown, onText: (text: string) => void, signal: AbortSignal): Promise<void> {
+  let pause = PAUSE;
+  for (let at = 0; urls.length && !signal.aborted; at = (at + 1) % (urls.length || 1)) {
+    const own = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const alive = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => own.abort(), SILENT);
+    };
+    alive();
+    try {
+      // Without a need for it a page would ask twice.
+      const headers: Record<string, string> = { accept: "text/event-stream", ...(shown.length && { "last-event-id": String(shown.length) }) };
+      const response = await fetch(urls[at]!, { headers, redirect: "error", signal: AbortSignal.any([own.signal, signal]) });
+      if (response.status === 403) return;
+      if (response.ok) {
+        demand(!!response.headers.get("content-type")?.startsWith("text/event-stream") && !!response.body, "malformed");
+        const read = eventsOf(shown, (text) => ((pause = PAUSE), onText(text)));
+        const body = response.body.getReader();
+        for (let next; !(next = await body.read()).done; alive()) if (read(next.value)) return;
+      }
+    } catch (error) {
+      // Who has contradicted itself is not asked again; the chain tells of the rest.
+      if (error instanceof StreamProblemError && error.problem !== "gap") urls.splice(at--, 1);
+    } finally {
+      clearTimeout(timer);
+      own.abort();
+    }
+    await rests(pause, signal);
+    pause = Math.min(2 * pause, LONGEST);
+  }
+}
+
+// ---------------------------------------------------------------- a task
+
+/** What a node showed is not what it answered. Nothing that was shown is to be relied on; `result` is the answer. */
+export class StreamError extends MusterError {
+  override name = "StreamError";
+
+  constructor(
+    readonly id: bigint,
+    readonly result: Result,
+  ) {
+    super(`What the node of task ${id} showed is not what it answered: the result has the digest ${result.digest}. Do not rely on the text that was shown.`);
+  }
+}
+
+/** More of an answer. */
+export interface StreamedPiece {
+  /** What follows in the text. */
+  text: string;
+  /** Only in the last piece: the whole result, which is what the chain says was answered. Before it nothing proves what was shown. */
+  result?: Result | undefined;
+}
+
+/** Parameters of {@link streamTask}: those of waiting for a task's result. */
+export type StreamTaskParameters = Omit<WaitForTaskParameters, "until"> & RetrievalParameters;
+
+/**
+ * A task's answer while its node makes it, piece by piece, and in the end the proven result. What the node does not show comes from the stores, so the
+ * pieces are the whole text in any case: of tasks of policies 1 to 3, private ones, and nodes that show nothing, there is one piece at the end.
+ *
+ * Throws a {@link StreamError} where the node showed one text and answered with another, and what `waitForTask({ until: "result" })` throws.
+ */
+export async function* streamTask(
+  client: MusterClient,
+  { stores, published = true, configured, identity, maxBytes, storeTimeout, ...waiting }: StreamTaskParameters,
+): AsyncGenerator<StreamedPiece, void, undefined> {
+  const { address, id, signal } = waiting;
+  const over = new AbortController();
+  const both = AbortSignal.any(signal ? [over.signal, signal] : [over.signal]);
+  const shown = new Shown();
+  const texts: string[] = [];
+  let [wake, reads] = [() => {}, false];
+  let end: { task: Task } | { error: unknown } | undefined;
+
+  const read = async (node: number) => {
+    const [said = ""] = await storesOfNodes(client, address, [node]);
+    const entries = entriesOf(said).filter((entry) => /^stream\+https?:\/\//.test(entry) && (published === true || (published && published(entry))));
+    const urls = entries.map((entry) => {
+      const url = new URL(entry.slice(ENTRY.length));
+      url.pathname = `${url.pathname.replace(/\/$/, "")}/${id}`;
+      return url.href;
+    });
+    await follow(urls, shown, (text) => (texts.push(text), wake()), both);
+  };
+  const onChange = (task: Task) => {
+    waiting.onChange?.(task);
+    if (task.status !== "running" || task.spec.redundancy || reads) return;
+    reads = true;
+    // Without it the result comes all the same.
+    read(task.node).catch(() => {});
+  };
+  waitForTask(client, { ...waiting, signal: both, onChange })
+    .then(
+      (task) => (end = { task }),
+      (error: unknown) => (end = { error }),
+    )
+    .finally(() => wake());
+  try {
+    while (texts.length || !end) {
+      if (!texts.length) await new Promise<void>((resolve) => (wake = resolve));
+      for (const text of texts.splice(0)) yield { text };
+    }
+    over.abort();
+    if ("error" in end) throw end.error;
+    const { task } = end;
+    if (task.status !== "succeeded") throw new NoResultError(task);
+    const isOfImages = task.spec.kind === 0 && task.spec.redundancy !== 0;
+    const { digest } = shown;
+    const answer = isOfImages ? undefined : task.answers.find(({ value }) => value === digest);
+    const result: Result = answer
+      ? { bytes: shown.bytes, digest, answer, store: "the stream", task }
+      : await getResult(client, { address, task, stores, published, configured, identity, maxBytes, storeTimeout, signal });
+    const known = shown.bytes;
+    if (result.bytes.length < known.length || !known.every((byte, i) => byte === result.bytes[i])) throw new StreamError(id, result);
+    yield { text: new TextDecoder().decode(result.bytes.subarray(known.length)), result };
+  } finally {
+    over.abort();
+  }
+}
+
+// ---------------------------------------------------------------- the texts in it
+
+/**
+ * The texts in a result of the executors `openai` and `transformers`, `{"answers":[{"text":"..."}]}`, as it grows: call what this gives with each piece,
+ * and get what to show. Several answers are divided by an empty line. What is no JSON object stays as it is.
+ */
+export function answerTexts(): (piece: string) => string {
+  let mode: "begin" | "plain" | "json" = "begin";
+  let [inString, escape, string, last, key, shows, shown] = [false, "", "", "", "", false, 0];
+
+  const letter = (one: string): string => {
+    if (!inString) {
+      if (one === '"') {
+        [inString, string, shows] = [true, "", last === ":" && key === "text"];
+        return shows && shown++ ? "\n\n" : "";
+      }
+      if (!/\s/.test(one)) [key, last] = [one === ":" ? string : "", one];
+      return "";
+    }
+    let said = one;
+    if (escape) {
+      escape += one;
+      if (escape[1] === "u" && escape.length < 6) return "";
+      try {
+        said = JSON.parse(`"${escape}"`);
+      } catch {
+        said = "\ufffd";
+      }
+      escape = "";
+    } else if (one === "\\") {
+      escape = one;
+      return "";
+    } else if (one === '"') {
+      inString = false;
+      if (last === ":") [key, last] = ["", '"'];
+      return "";
+    }
+    if (shows) return said;
+    // A key is short.
+    if (string.length < 16) string += said;
+    return "";
+  };
+  return (piece) => {
+    if (mode === "begin") {
+      if (!piece.trim()) return "";
+      mode = piece.trimStart().startsWith("{") ? "json" : "plain";
+    }
+    return mode === "plain" ? piece : Array.from(piece, letter).join("");
+  };
+}
