@@ -17,6 +17,10 @@ pub fn run(data: &[u8]) {
         let Ok(json) = serde_json::from_slice::<serde_json::Value>(line) else { continue };
         match said {
             Said::Ready(ready) => assert_eq!(json["ready"]["name"], ready.name),
+            Said::Piece { id, text } => {
+                assert_eq!(json["piece"]["id"], id);
+                assert_eq!(json["piece"]["text"], text);
+            }
             Said::Done { id } => assert_eq!(json["done"]["id"], id),
             Said::Failed { id, reason, .. } => {
                 assert_eq!(json["failed"]["id"], id);
