@@ -464,7 +464,8 @@ const DRIVEN: &str = "
 
 Random calls of every kind, by callers with and without the right to, with ether forced in and time passing. After
 every operation state, events and money are compared with a plain model (`test/model`), and every 16 everything that
-takes long to compare. A run that fails is cut down to a short one before it is shown.
+takes long to compare. After every 100, all nodes leave on a copy: each with its stake and credit, by a bounded number of
+calls, within two days and the time that stakes are held. A run that fails is cut down to a short one before it is shown.
 
 | run | test | where | seeds | operations of each | accounts with nodes | operations |
 | ---: | --- | --- | --- | ---: | ---: | ---: |

@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Steps between two comparisons of everything that takes long to compare.
 const FULL: usize = 16;
 
+/// Operations between two times that everybody leaves, on a copy; `LEAVING` says another number.
+const LEAVING: usize = 100;
+
 /// What the names of refusals begin with in a tally.
 const REFUSED: &str = "refused: ";
 
@@ -39,6 +42,7 @@ pub fn play<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize
         explorer.read(&event, time);
     }
     let mut tally = Tally::new();
+    let leaving = std::env::var("LEAVING").map_or(LEAVING, |n| n.parse().expect("a number"));
     for (i, op) in ops.iter().enumerate() {
         at.set(i);
         let full = i % FULL == 0 || i + 1 == ops.len();
@@ -58,6 +62,11 @@ pub fn play<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize
         if full {
             real.read(|net| explorer.compare(net));
             real.inspect();
+        }
+        if (i + 1) % leaving == 0 || i + 1 == ops.len() {
+            if let Some(mut copy) = real.copy() {
+                model.clone().everybody_leaves(&mut copy);
+            }
         }
     }
     tally.extend(model.notes.into_iter().map(|(what, times)| (what.to_string(), times)));

@@ -22,6 +22,7 @@ use muster_protocol::{Host, Network};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+pub mod leaving;
 mod left;
 
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
@@ -634,6 +635,14 @@ fn answer_of(task: &Task, variant: u64) -> (u8, B256) {
 /// The salt of a node's commitment.
 fn salt_of(id: u64, node: u32) -> B256 {
     keccak256([id, node as u64].map(u64::to_be_bytes).concat())
+}
+
+/// Reveals what a node committed to, of the answers that nodes give here.
+fn opening(node: u32, task: &Task, group: u32, kept: FixedBytes<24>) -> revealCall {
+    let salt = salt_of(task.id, node);
+    let of = (0..8).map(|v| answer_of(task, v)).find(|&(k, v)| kept_of(commitment(task.id, node, k, v, salt)) == kept);
+    let (kind, value) = of.unwrap_or((0, B256::ZERO));
+    revealCall { id: task.id, group, node, kind, value, salt }
 }
 
 impl Task {
@@ -1702,6 +1711,27 @@ impl Model {
         tasks.values().map(|regrouped| 1 + RESCHEDULES - regrouped).sum()
     }
 
+    /// Commitments that can be revealed, or all of them: node, task, place of the group or 0, and what was committed to.
+    fn to_reveal(&self, early: bool) -> Vec<(u32, &Task, u32, FixedBytes<24>)> {
+        let alone = self.nodes.iter().filter_map(move |(&node, n)| match n.task.as_ref().map(|t| (t, t.part)) {
+            Some((t, Part::Committed(c))) if early || self.lot(t, &c) == Some(false) => Some((node, t, 0, c.kept)),
+            Some((t, Part::Calling(c))) if early => Some((node, t, 0, c.kept)),
+            _ => None,
+        });
+        let grouped = self.teams.iter().flat_map(move |(&place, team)| {
+            let member = move |m: &Member| (m.node, &team.task, place, kept_of(m.answer));
+            let ready = team.opens(self.now).is_some();
+            team.members.iter().filter(move |m| m.stage == COMMITTED && ready || early).map(member)
+        });
+        alone.chain(grouped).collect()
+    }
+
+    /// The calls that reveal them.
+    fn reveals(&self, early: bool) -> Vec<Call> {
+        let call = |(node, task, place, kept)| Call::new(who(50), opening(node, task, place, kept));
+        self.to_reveal(early).into_iter().map(call).collect()
+    }
+
     /// A call that ends something which is over, or makes a draw that is due.
     fn helpful(&self) -> Option<Call> {
         let by = who(50);
@@ -2053,29 +2083,15 @@ impl Model {
             }
             Op::Reveal { pick: p, by, how } => {
                 // Mostly one that can be revealed.
-                let early = p >> 60 == 1;
-                let alone = self.nodes.iter().filter_map(|(&node, n)| match n.task.as_ref().map(|t| (t, t.part)) {
-                    Some((t, Part::Committed(c))) if early || self.lot(t, &c) == Some(false) => Some((node, t, 0, c.kept)),
-                    Some((t, Part::Calling(c))) if early => Some((node, t, 0, c.kept)),
-                    _ => None,
-                });
-                let grouped = self.teams.iter().flat_map(|(&place, team)| {
-                    let member = move |m: &Member| (m.node, &team.task, place, kept_of(m.answer));
-                    let ready = team.opens(self.now).is_some();
-                    team.members.iter().filter(move |m| m.stage == COMMITTED && ready || early).map(member)
-                });
-                let all: Vec<(u32, &Task, u32, FixedBytes<24>)> = alone.chain(grouped).collect();
+                let all = self.to_reveal(p >> 60 == 1);
                 let from = who(1 + by % (self.operators + 4));
                 let Some(&(node, task, place, kept)) = all.get(pick(p, all.len())) else {
                     let (kind, value, salt) = ((how % 3) as u8, B256::repeat_byte(how as u8), B256::ZERO);
                     let (id, group, node) = (how % 40, (how >> 8 & 1) as u32, (p % 20) as u32);
                     return Call::new(from, revealCall { id, group, node, kind, value, salt });
                 };
-                let salt = salt_of(task.id, node);
-                let opening =
-                    (0..8).map(|v| answer_of(task, v)).find(|&(k, v)| kept_of(commitment(task.id, node, k, v, salt)) == kept);
-                let (kind, value) = opening.unwrap_or((0, B256::ZERO));
-                let right = revealCall { id: task.id, group: place, node, kind, value, salt };
+                let right = opening(node, task, place, kept);
+                let kind = right.kind;
                 let wrong = match how % 64 {
                     0 => revealCall { salt: B256::ZERO, ..right },
                     1 => revealCall { value: B256::with_last_byte(9), ..right },

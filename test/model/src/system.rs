@@ -84,6 +84,10 @@ pub trait System {
     fn birth(&mut self) -> Vec<Logged>;
     /// Checks of its own after an operation.
     fn inspect(&mut self) {}
+    /// A copy, on which what could be done is tried; none where it cannot be copied.
+    fn copy(&self) -> Option<World> {
+        None
+    }
 }
 
 impl World {
@@ -150,5 +154,11 @@ impl System for World {
     fn birth(&mut self) -> Vec<Logged> {
         let now = self.mem.now;
         self.mem.logs.iter().map(|l| (decode(&l.topics, &l.data), now)).collect()
+    }
+
+    fn copy(&self) -> Option<World> {
+        let mut copy = World { mem: self.mem.clone(), ..*self };
+        copy.mem.logs.clear();
+        Some(copy)
     }
 }
