@@ -16,6 +16,7 @@ mod session;
 mod spent;
 mod state;
 mod stores;
+mod stream;
 mod task;
 mod watch;
 mod why;

@@ -54,6 +54,11 @@ impl At {
         Ok(open.collect::<Result<Vec<_>, _>>()?.into())
     }
 
+    /// Whether published places may be on this machine or a network of one's own.
+    pub fn inside(&self) -> bool {
+        self.inside
+    }
+
     /// How results are looked for.
     pub fn lookup(&self, session: &Session) -> Result<Lookup> {
         let private = if self.private { Some(Arc::new(session.private()?)) } else { None };
@@ -100,6 +105,11 @@ impl At {
     }
 }
 
+/// Whether an entry says where answers are shown while they are made.
+fn shows(uri: &str) -> bool {
+    uri.strip_prefix("stream+").is_some_and(|url| url.starts_with("https://") || url.starts_with("http://"))
+}
+
 #[derive(Subcommand)]
 pub enum Command {
     /// What an account says
@@ -128,10 +138,11 @@ impl Command {
             }
             Self::Set { uris } => {
                 for uri in uris {
-                    let known = !Stores::published(uri, Bounds::default(), true).is_empty() || published_key(uri).is_some();
+                    let known =
+                        !Stores::published(uri, Bounds::default(), true).is_empty() || published_key(uri).is_some() || shows(uri);
                     ensure!(
                         known && !uri.contains(' '),
-                        "{uri} is nothing that others read: https://..., ipfs+https://gateway or age:age1..."
+                        "{uri} is nothing that others read: https://..., ipfs+https://gateway, stream+https://... or age:age1..."
                     );
                 }
                 let uris = uris.join(" ");

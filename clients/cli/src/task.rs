@@ -17,6 +17,7 @@ use crate::node;
 use crate::options::amount;
 use crate::session::{event_json, Payments, Report, Session};
 use crate::stores::At;
+use crate::stream;
 
 /// A task ended without a result: the reason.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub enum Command {
     Cancel(Which),
     /// A task's result into a file, or only its digest; fails where there is none
     Result(Fetch),
+    /// Read a text while its node makes it; in the end, whether it is the result that the chain has
+    Stream(Stream),
     /// Pay for a task, wait for its end, and fetch its result
     Run(Run),
 }
@@ -122,6 +125,20 @@ pub struct Run {
     /// Where its result is to be; a file that is there is replaced
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// Print a text while its node makes it
+    #[arg(long)]
+    stream: bool,
+}
+
+#[derive(Args)]
+pub struct Stream {
+    #[command(flatten)]
+    which: Which,
+    /// Where the result is to be in the end; a file that is there is replaced
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    stores: At,
 }
 
 #[derive(Args)]
@@ -161,11 +178,17 @@ impl Command {
             Command::Watch(follow) => {
                 session.listen()?;
                 let from = history::days_ago(session.endpoints(), follow.which.days).await?;
-                watch(session, &follow.which, from, !follow.only, None).await.map(|()| None)
+                watch(session, &follow.which, from, !follow.only, None, false).await.map(|()| None)
             }
             Command::Cancel(which) => which.cancel(session).await.map(Some),
             Command::Result(fetch) => fetch.run(session).await.map(Some),
-            Command::Run(run) => run.run(session).await.map(Some),
+            Command::Stream(stream) => {
+                session.listen()?;
+                let from = history::days_ago(session.endpoints(), stream.which.days).await?;
+                let out = stream.out.as_deref();
+                stream::read(session, &stream.which, from, None, &stream.stores, out).await
+            }
+            Command::Run(run) => run.run(session).await,
         }
     }
 }
@@ -182,7 +205,7 @@ impl Create {
         ensure!(self.task.inputs.len() < 2 || !self.follow, "--follow is for a single task: watch them by `muster task watch`");
         if let Some(Created { id, block, account }) = self.task.create(session, self.follow).await? {
             if self.follow {
-                watch(session, &Which { id, days: 1.0 }, block, true, account).await?;
+                watch(session, &Which { id, days: 1.0 }, block, true, account, false).await?;
             }
         }
         Ok(None)
@@ -190,7 +213,7 @@ impl Create {
 }
 
 impl Run {
-    async fn run(&self, session: &Session) -> Result<Report> {
+    async fn run(&self, session: &Session) -> Result<Option<Report>> {
         ensure!(self.task.inputs.len() < 2, "one task has one result: create several by `muster task create`");
         ensure!(
             !session.options.dry_run,
@@ -198,9 +221,12 @@ impl Run {
         );
         let created = self.task.create(session, true).await?.context("the contract told of no task")?;
         let which = Which { id: created.id, days: 1.0 };
-        watch(session, &which, created.block, true, created.account).await?;
+        if self.stream {
+            return stream::read(session, &which, created.block, created.account, &self.task.stores, Some(&self.out)).await;
+        }
+        watch(session, &which, created.block, true, created.account, false).await?;
         let events = which.events_from(session, created.block).await?;
-        fetch(session, created.id, &events, &self.task.stores, &self.out).await
+        fetch(session, created.id, &events, &self.task.stores, &self.out).await.map(Some)
     }
 }
 
@@ -349,7 +375,8 @@ impl Which {
         self.events_from(session, from).await
     }
 
-    async fn events_from(&self, session: &Session, from: u64) -> Result<Vec<Past>> {
+    /// The task's events from a block on.
+    pub async fn events_from(&self, session: &Session, from: u64) -> Result<Vec<Past>> {
         let mut events = history::events(session, from, [Some(topic(U256::from(self.id))), None, None]).await?;
         // Others have a number of another kind as their first.
         events.retain(|past| id_of(&past.event) == Some(self.id));
@@ -454,7 +481,15 @@ const AGAIN: u64 = 32;
 const SELDOM: Duration = Duration::from_secs(1);
 
 /// Follows a task from a block on. A draw that is due it makes itself, for whoever follows a task gains most by it.
-async fn watch(session: &Session, which: &Which, from: u64, drive: bool, mut account: Option<Account>) -> Result<()> {
+/// What happens is said on standard error if something else is printed meanwhile.
+pub async fn watch(
+    session: &Session,
+    which: &Which,
+    from: u64,
+    drive: bool,
+    mut account: Option<Account>,
+    aside: bool,
+) -> Result<()> {
     let endpoints = session.endpoints();
     let pulse = endpoints.pulse();
     let mut told = pulse.logs();
@@ -467,10 +502,12 @@ async fn watch(session: &Session, which: &Which, from: u64, drive: bool, mut acc
         let (head, mut new, view) = (head?.number, new?, view?);
         new.retain(|past| !known.contains(&(past.transaction, past.log.log_index)));
         for past in new {
-            session.say(&Report {
-                json: event_json(&past.log),
-                text: format!("block {}: {}", past.block, abi::describe(&past.event)),
-            });
+            let text = format!("block {}: {}", past.block, abi::describe(&past.event));
+            if aside && !session.options.json {
+                eprintln!("muster: {text}");
+            } else {
+                session.say(&Report { json: event_json(&past.log), text });
+            }
             events.push(past);
             changed = Instant::now();
         }

@@ -71,6 +71,6 @@ pub use sender::{Sender, Sending};
 #[cfg(feature = "private")]
 pub use store::PrivateResult;
 pub use store::{cid_of, Access, Attempt, Bounds, Found, Kept, Lost, Object, Store, Stores, BLOCK};
-pub use stream::{Heard, Piece, Shown, Stopped, Streaming, Unproven, Untrue, Whole, Why, SHOWN};
+pub use stream::{AnswerTexts, Heard, Piece, Shown, Stopped, Streaming, Unproven, Untrue, Whole, Why, SHOWN};
 pub use trouble::Trouble;
 pub use wallet::{Place, Wallet};

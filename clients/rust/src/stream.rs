@@ -446,6 +446,107 @@ impl Muster {
     }
 }
 
+/// Finds the texts in a result of the executors `openai` and `transformers`, `{"answers":[{"text":"..."}]}`, as it grows. Several answers are
+/// divided by an empty line. Anything that is no JSON object stays as it is.
+#[derive(Default)]
+pub struct AnswerTexts {
+    /// Whether it is JSON, once something was heard.
+    json: Option<bool>,
+    in_string: bool,
+    escape: String,
+    /// The first half of a letter that JSON writes as two.
+    half: Option<u16>,
+    /// The last string and the last sign outside of one, and the key that a string is the value of.
+    string: String,
+    last: Option<char>,
+    key: String,
+    shows: bool,
+    shown: usize,
+}
+
+impl AnswerTexts {
+    /// The texts in what follows.
+    pub fn push(&mut self, piece: &str) -> String {
+        let begins = piece.trim_start().chars().next();
+        if self.json.is_none() {
+            self.json = begins.map(|first| first == '{');
+        }
+        if self.json == Some(false) {
+            return piece.into();
+        }
+        let mut texts = String::new();
+        for letter in piece.chars() {
+            self.letter(letter, &mut texts);
+        }
+        texts
+    }
+
+    fn letter(&mut self, letter: char, texts: &mut String) {
+        if !self.in_string {
+            if letter == '"' {
+                (self.in_string, self.shows) = (true, self.last == Some(':') && self.key == "text");
+                self.string.clear();
+                if self.shows {
+                    texts.push_str(if self.shown > 0 { "\n\n" } else { "" });
+                    self.shown += 1;
+                }
+            } else if !letter.is_ascii_whitespace() {
+                self.key = if letter == ':' { std::mem::take(&mut self.string) } else { String::new() };
+                self.last = Some(letter);
+            }
+            return;
+        }
+        let mut said = letter;
+        if !self.escape.is_empty() {
+            self.escape.push(letter);
+            let Some(meant) = self.escaped() else { return };
+            self.escape.clear();
+            said = meant;
+        } else if letter == '\\' {
+            self.escape.push(letter);
+            return;
+        } else if letter == '"' {
+            self.in_string = false;
+            if self.last == Some(':') {
+                (self.key, self.last) = (String::new(), Some('"'));
+            }
+            return;
+        }
+        if self.shows {
+            texts.push(said);
+        } else if self.string.len() < 16 {
+            // A key is short.
+            self.string.push(said);
+        }
+    }
+
+    /// The letter that an escape means, once it is whole.
+    fn escaped(&mut self) -> Option<char> {
+        let rest = &self.escape[1..];
+        if !rest.starts_with('u') {
+            return Some(match rest {
+                "n" => '\n',
+                "t" => '\t',
+                "r" => '\r',
+                "b" => '\u{8}',
+                "f" => '\u{c}',
+                other => other.chars().next().unwrap_or(char::REPLACEMENT_CHARACTER),
+            });
+        }
+        if rest.chars().count() < 5 {
+            return None;
+        }
+        let unit = u16::from_str_radix(&rest[1..], 16).unwrap_or(0xfffd);
+        if (0xd800..0xdc00).contains(&unit) {
+            self.half = Some(unit);
+            self.escape.clear();
+            return None;
+        }
+        let units = self.half.take().into_iter().chain([unit]);
+        Some(char::decode_utf16(units).next().and_then(Result::ok).unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
@@ -503,6 +604,18 @@ mod tests {
             }
         }
         assert!(all.as_array().unwrap().len() > 8);
+    }
+
+    #[test]
+    fn texts_are_found_in_results_as_they_grow() {
+        let all: Value = serde_json::from_str(include_str!("../../vectors.json")).unwrap();
+        for vector in all["texts"].as_array().unwrap() {
+            let (result, text) = (vector["result"].as_str().unwrap(), vector["text"].as_str().unwrap());
+            assert_eq!(AnswerTexts::default().push(result), text, "{}", vector["name"]);
+            let mut texts = AnswerTexts::default();
+            let found: String = result.chars().map(|letter| texts.push(&letter.to_string())).collect();
+            assert_eq!(found, text, "{}", vector["name"]);
+        }
     }
 
     #[test]
