@@ -52,8 +52,8 @@ fn operation(b: &mut Bytes) -> Op {
             units: b.bits(),
             vram: b.bits(),
             gpu: b.bits(),
-            // The model knows no task of more than eight.
-            models: [0xff, 0x3f0, 0x30f][b.below(3) as usize] & mask(b),
+            // A task of more than eight is refused.
+            models: [0xff, 0x3f0, 0x30f, 0x3ff][b.below(4) as usize] & mask(b),
             fee: b.bits(),
             policy: b.bits(),
         },

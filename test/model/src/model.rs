@@ -3384,6 +3384,7 @@ impl Model {
         let estimate = (over + unit * units).max(s["limitMin"].div_ceil(2));
         need!(spec.redundancy < 4, "RedundancyUnsupported");
         need!(spec.flags < 2, "FlagsUnsupported");
+        need!(spec.models.len() <= 8, "TooManyModels");
         need!(spec.gpu == 0 || self.groups.values().any(|&g| g == spec.gpu), "GpuUnknown");
         let could = |n: &Node| n.status != 0 && if spec.gpu == 0 { n.group as u16 >= spec.vram } else { n.group == spec.gpu };
         need!(self.nodes.values().any(could), "NobodyCanRun");

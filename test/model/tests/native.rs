@@ -101,6 +101,17 @@ fn a_rated_group_waits_for_its_judgement_while_no_other_can_be_pending() {
     assert!(matches!(&settled[..], [(E::GroupSettled(g), _)] if g.outcome == 0), "{settled:?}");
 }
 
+/// A task requires eight models at most.
+#[test]
+fn a_task_of_nine_models_is_refused() {
+    for policy in [0, 2, 4] {
+        let create = |models| Op::Create { who: 1, kind: 0, units: 17, vram: 0, gpu: 0, models, fee: 19, policy };
+        let ops = [Op::Join { who: 1, gpu: 0, vram: 1, models: 0, stake: 0 }, create(0x1ff), create(0xff)];
+        let tally = play(&mut World::new(), &ops, 1, &Cell::new(0));
+        assert_eq!(tally.get("refused: TooManyModels"), Some(&1));
+    }
+}
+
 /// A queued task that takes three nodes cannot become Pending while as many are as can be: nodes that become available leave it.
 #[test]
 fn tasks_for_three_stay_queued_while_no_other_can_be_pending() {
