@@ -5,6 +5,7 @@ mod agent;
 mod commands;
 mod earnings;
 mod exporter;
+mod follow;
 mod history;
 mod keepalive;
 mod keeper;
@@ -32,9 +33,9 @@ use muster_client::{key, show_amount, Error, IMuster};
 use serde_json::json;
 
 use commands::{Account, Cli, Command, Node};
+use follow::Ended;
 use options::Options;
 use session::{endpoints, password, wallet, Payments, Report, Session, KEY};
-use task::Ended;
 
 #[tokio::main]
 async fn main() -> ExitCode {

@@ -10,9 +10,9 @@ use muster_client::{digest_of, Account, AnswerTexts, Event, Heard, Outcome, Show
 use serde_json::json;
 use tokio::time::sleep;
 
+use crate::follow::{watch, Which};
 use crate::session::{Report, Session};
 use crate::stores::At;
-use crate::task::{watch, Which};
 
 /// How often the task's node is looked for.
 const LOOK: Duration = Duration::from_millis(300);

@@ -1,0 +1,230 @@
+//! One task: found by its number, shown, and followed to its end.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use alloy::primitives::U256;
+use anyhow::{bail, Result};
+use clap::Args;
+use muster_client::{abi, Account, Event, IMuster};
+use serde_json::json;
+use tokio::time::{sleep, timeout, Instant};
+
+use crate::history::{self, topic, Past};
+use crate::session::{event_json, Report, Session};
+
+/// A task ended without a result: the reason.
+#[derive(Debug)]
+pub struct Ended(pub String);
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Ended {}
+
+#[derive(Args)]
+pub struct Which {
+    /// The task's number
+    pub id: u64,
+    /// How far back to look for it
+    #[arg(long, default_value_t = 7.0)]
+    pub days: f64,
+}
+
+/// What became of a task, by its events.
+pub fn ending(events: &[Past]) -> Option<(bool, String)> {
+    events.iter().rev().find_map(|past| match &past.event {
+        Event::TaskSucceeded(e) => Some((true, e.resultDigest.to_string())),
+        Event::GroupSettled(e) if e.outcome < 2 => Some((true, e.answer.to_string())),
+        Event::GroupSettled(e) if e.outcome == 3 => Some((false, "nobody answered".into())),
+        // Another group is given it.
+        Event::GroupSettled(e) if e.outcome == 4 => None,
+        Event::GroupSettled(_) => Some((false, "no two answers were the same".into())),
+        Event::TaskErrorReported(e) => Some((false, format!("its node reported error {}", e.code))),
+        Event::TaskAborted(e) => {
+            let reasons =
+                ["it timed out", "it was cancelled", "it was evicted", "it was queued for too long", "its node was slashed"];
+            Some((false, (*reasons.get(e.reason as usize).unwrap_or(&"it was aborted")).into()))
+        }
+        _ => None,
+    })
+}
+
+impl Which {
+    pub async fn events(&self, session: &Session) -> Result<Vec<Past>> {
+        let from = history::days_ago(session.endpoints(), self.days).await?;
+        self.events_from(session, from).await
+    }
+
+    /// The task's events from a block on.
+    pub async fn events_from(&self, session: &Session, from: u64) -> Result<Vec<Past>> {
+        let mut events = history::events(session, from, [Some(topic(U256::from(self.id))), None, None]).await?;
+        // Others have a number of another kind as their first.
+        events.retain(|past| id_of(&past.event) == Some(self.id));
+        Ok(events)
+    }
+
+    /// The task as it is, found by what its events said last.
+    async fn locate(&self, session: &Session, events: &[Past]) -> Result<IMuster::TaskView> {
+        let (mut node, mut ticket) = (0, 0);
+        for past in events {
+            match &past.event {
+                Event::TaskStarted(e) => node = e.node,
+                Event::MemberStarted(e) => node = e.node,
+                Event::TaskQueued(e) => ticket = e.ticket,
+                _ => {}
+            }
+        }
+        Ok(session.muster.read(IMuster::locateCall { id: self.id, nodeHint: node, ticketHint: ticket }).await?)
+    }
+
+    pub async fn show(&self, session: &Session) -> Result<Report> {
+        let events = self.events(session).await?;
+        let view = self.locate(session, &events).await?;
+        if events.is_empty() && view.status == 0 {
+            bail!("nothing is known of task {} in the last {} days: --days looks further back", self.id, self.days);
+        }
+        let at = ["", "Pending", "queued", "running", "committed", "waiting for its validators", "in a validation group"];
+        let state = match ending(&events) {
+            _ if view.status > 0 => (*at.get(view.status as usize).unwrap_or(&"unknown")).to_string(),
+            Some((true, digest)) => format!("succeeded: {digest}"),
+            Some((false, why)) => format!("ended without a result: {why}"),
+            None => "ended".into(),
+        };
+        let mut text = format!("task {}: {state}", self.id);
+        if view.status >= 3 {
+            text += &format!("\n  node {}, deadline {}", view.node, view.deadline);
+        }
+        if view.status == 2 {
+            text += &format!("\n  ticket {:#x}, since {}", view.ticket, view.queuedAt);
+        }
+        for past in &events {
+            text += &format!("\n  block {}: {}", past.block, abi::describe(&past.event));
+        }
+        let json = json!({
+            "id": self.id.to_string(), "status": view.status, "state": state, "node": view.node, "deadline": view.deadline,
+            "ticket": view.ticket.to_string(), "fee": view.fee.to_string(), "events": events.iter().map(|past| event_json(&past.log)).collect::<Vec<_>>(),
+        });
+        Ok(Report { json, text })
+    }
+
+    pub async fn cancel(&self, session: &Session) -> Result<Report> {
+        let view = self.locate(session, &self.events(session).await?).await?;
+        let call = IMuster::cancelCall { id: self.id, ticket: view.ticket };
+        session.call(call, U256::ZERO, &format!("task {} cancelled", self.id)).await
+    }
+
+    pub async fn result(&self, session: &Session) -> Result<Report> {
+        let outcome = session.muster.read(IMuster::outcomeCall { id: self.id }).await?;
+        let (succeeded, digest) = match outcome.state {
+            2 => (true, outcome.resultDigest.to_string()),
+            0 => match ending(&self.events(session).await?) {
+                Some(ending) => ending,
+                None => bail!("task {} has not ended, or not in the last {} days", self.id, self.days),
+            },
+            1 => bail!("task {} has not ended", self.id),
+            3 => (false, format!("its node reported error {}", outcome.code)),
+            other => (false, format!("its outcome is {other}")),
+        };
+        if !succeeded {
+            return Err(Ended(format!("task {} has no result: {digest}", self.id)).into());
+        }
+        Ok(Report { json: json!({ "id": self.id.to_string(), "resultDigest": digest }), text: digest })
+    }
+}
+
+fn id_of(event: &Event) -> Option<u64> {
+    // NodeSlashed and NodeWaits name a task, too, but not first.
+    Some(match event {
+        Event::TaskCreated(e) => e.id,
+        Event::TaskRedrawn(e) => e.id,
+        Event::TaskQueued(e) => e.id,
+        Event::TaskStarted(e) => e.id,
+        Event::TaskSucceeded(e) => e.id,
+        Event::TaskErrorReported(e) => e.id,
+        Event::TaskAborted(e) => e.id,
+        Event::TaskSampled(e) => e.id,
+        Event::AnswerCommitted(e) => e.id,
+        Event::AnswerRevealed(e) => e.id,
+        Event::GroupFormed(e) => e.id,
+        Event::GroupSettled(e) => e.id,
+        Event::MemberCalled(e) => e.id,
+        Event::MemberStarted(e) => e.id,
+        Event::MemberTimedOut(e) => e.id,
+        Event::MemberJudged(e) => e.id,
+        _ => return None,
+    })
+}
+
+/// So many blocks are read again each time: the newest of them may have been replaced.
+const AGAIN: u64 = 32;
+/// The longest pause between two questions.
+const SELDOM: Duration = Duration::from_secs(1);
+
+/// Follows a task from a block on. A draw that is due it makes itself, for whoever follows a task gains most by it.
+/// What happens is said on standard error if something else is printed meanwhile.
+pub async fn watch(
+    session: &Session,
+    which: &Which,
+    from: u64,
+    drive: bool,
+    mut account: Option<Account>,
+    aside: bool,
+) -> Result<()> {
+    let endpoints = session.endpoints();
+    let pulse = endpoints.pulse();
+    let mut told = pulse.logs();
+    let (mut events, mut next, mut changed) = (Vec::<Past>::new(), from, Instant::now());
+    loop {
+        told.mark_unchanged();
+        let known: BTreeSet<_> = events.iter().map(|past| (past.transaction, past.log.log_index)).collect();
+        // At once: each question takes as long as the way to the node.
+        let (head, new, view) = tokio::join!(endpoints.head(), which.events_from(session, next), which.locate(session, &events));
+        let (head, mut new, view) = (head?.number, new?, view?);
+        new.retain(|past| !known.contains(&(past.transaction, past.log.log_index)));
+        for past in new {
+            let text = format!("block {}: {}", past.block, abi::describe(&past.event));
+            if aside && !session.options.json {
+                eprintln!("muster: {text}");
+            } else {
+                session.say(&Report { json: event_json(&past.log), text });
+            }
+            events.push(past);
+            changed = Instant::now();
+        }
+        next = from.max(head.saturating_sub(AGAIN));
+        let mut awaited = None;
+        match (ending(&events), view.status) {
+            (Some((true, _)), 0) => return Ok(()),
+            (Some((false, why)), 0) => return Err(Ended(format!("task {} has no result: {why}", which.id)).into()),
+            (None, 0) if events.is_empty() => bail!("nothing is known of task {}", which.id),
+            (_, 1) if drive && !session.options.dry_run => {
+                if view.drawBlock <= head {
+                    let account = match account.take() {
+                        Some(account) => account,
+                        None => session.account().await?,
+                    };
+                    // Somebody else may have been quicker. The account is given back: another command may want it meanwhile.
+                    if session.call_by(&account, IMuster::dispatchCall { count: 1 }, U256::ZERO, "draw").await.is_ok() {
+                        continue;
+                    }
+                } else {
+                    awaited = Some(view.drawBlock);
+                }
+            }
+            _ => {}
+        }
+        // As often as there are blocks after something has happened, and less often the longer nothing does.
+        let pause = (pulse.block_time() / 2).max(changed.elapsed() / 16).min(SELDOM);
+        if let Some(block) = awaited {
+            let _ = timeout(SELDOM, endpoints.reach(block)).await;
+        } else if pulse.is_live() {
+            let _ = timeout(SELDOM, told.changed()).await;
+        } else {
+            sleep(pause).await;
+        }
+    }
+}
