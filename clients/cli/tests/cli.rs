@@ -837,6 +837,66 @@ async fn a_prompt_goes_in_and_a_picture_comes_out() {
     assert_eq!(person.says(&["task", "result", &id]).trim(), found.to_string());
 }
 
+/// A text that is read while its node makes it, and one that is not what the node answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_is_printed_while_it_is_made_and_the_chain_says_whether_it_is_the_answer() {
+    let mut site = Site::new(&[]).await;
+    let operator = site.operator().await;
+    let person = site.person(1_000_000).await;
+    let at = |name: &str| site.homes.path().join(name).to_str().unwrap().to_string();
+    let (prompt, answer, store) = (at("prompt.txt"), at("answer.json"), at("store"));
+    fs::write(&prompt, "a prompt").unwrap();
+    let result = r#"{"model":"m","answers":[{"text":"Once \u001bupon a time","tokens":4,"end":"stop"}]}"#;
+    // As a node's agent serves it, up to the middle of the text.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    operator.done(&["stores", "set", &format!("stream+http://{}/stream", listener.local_addr().unwrap())]);
+    let (first, _) = result.split_at(48);
+    let piece = serde_json::json!({ "from": 0, "text": first, "after": digest_of(first.as_bytes()) });
+    let said = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nevent: piece\ndata: {piece}\n\n");
+    let (reads, read) = tokio::sync::watch::channel(0);
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::io::AsyncWriteExt::write_all(&mut stream, said.as_bytes()).await.unwrap();
+            reads.send_modify(|count| *count += 1);
+            // It is left open.
+            std::mem::forget(stream);
+        }
+    });
+    let run = ["task", "run", "--stream", "--kind", "gpt", "--out", &answer, "--store", &store, "--input", &prompt, "--inside"];
+    let run = [&run[..], &["--fee", "70000", "--receipt"]].concat();
+    for (turn, given_result) in [(1, result), (2, "another")] {
+        let node = {
+            let (account, place, mut read) = (operator.account().await, store.clone(), read.clone());
+            tokio::spawn(async move {
+                // A node's record says which task it had last.
+                let mut id = given(&account).await;
+                while id < turn {
+                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                    id = given(&account).await;
+                }
+                // It answers when somebody has begun to read.
+                read.wait_for(|count| *count >= turn).await.unwrap();
+                let stores = Stores::open(&[&place], Bounds::default()).unwrap();
+                let (digest, _) = stores.put(given_result.as_bytes()).await.unwrap();
+                account.call(IMuster::submitCall { id, resultDigest: digest }, U256::ZERO).await.unwrap();
+            })
+        };
+        if turn == 1 {
+            let said = person.says(&run);
+            assert!(said.contains("Once \u{fffd}upon a time\n"), "{said:?}");
+            assert_eq!(fs::read_to_string(&answer).unwrap(), result);
+            fs::remove_file(&answer).unwrap();
+        } else {
+            let failed = person.fails(1, &run);
+            let said = failed["error"].as_str().unwrap();
+            assert!(said.contains("not what it answered") && said.contains("task result"), "{said}");
+            assert!(!std::path::Path::new(&answer).exists());
+        }
+        node.await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_private_prompt_is_read_by_the_node_alone_and_its_picture_by_who_asked() {
     let mut site = Site::new(&[]).await;
