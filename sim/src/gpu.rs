@@ -187,6 +187,9 @@ impl fmt::Display for Unread {
     }
 }
 
+/// The most GiB of a card.
+pub const VRAM_MOST: u16 = 960;
+
 /// Reads a name. With `vram` from elsewhere any name will do; without, the card has to be known or the name has to say its
 /// size.
 ///
@@ -205,10 +208,11 @@ pub fn read(name: &str, vram: Option<u16>) -> Result<Card, Unread> {
         let word = words[at].as_str();
         let unit = |word: &str| matches!(word, "g" | "gb" | "gib");
         let digits = word.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        if let (Ok(number), true) = (digits.parse(), unit(&word[digits.len()..])) {
-            size = Some(number);
-        } else if let (Ok(number), Some(true)) = (word.parse(), words.get(at + 1).map(|next| unit(next))) {
-            size = Some(number);
+        let gib = |digits: &str| digits.parse::<u16>().ok().filter(|gib| (1..=VRAM_MOST).contains(gib));
+        if let (Some(gib), true) = (gib(digits), unit(&word[digits.len()..])) {
+            size = Some(gib);
+        } else if let (Some(gib), Some(true)) = (gib(word), words.get(at + 1).map(|next| unit(next))) {
+            size = Some(gib);
             at += 1;
         } else if matches!(word, "mobile" | "notebook" | "laptop") {
             key.push_str("laptop");
@@ -242,6 +246,13 @@ mod tests {
 
     fn vram(name: &str) -> u16 {
         read(name, None).unwrap_or_else(|error| panic!("{name} {error}")).vram
+    }
+
+    #[test]
+    fn no_card_has_0_gib() {
+        assert!(matches!(read("Card 0GB", None), Err(Unread::Unknown)));
+        assert!(matches!(read("Card 961 GB", None), Err(Unread::Unknown)));
+        assert_eq!(vram("Card 960 GB"), 960);
     }
 
     #[test]

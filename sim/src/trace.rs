@@ -84,7 +84,7 @@ const VRAM: Column =
     ("vram", &["vram gib", "vram gb", "gpu vram", "gpu memory", "gpu memory gib", "gpu memory gb", "gpu memory mib"]);
 
 /// Most VRAM that a node can have, in GiB.
-const VRAM_MOST: f64 = 960.0;
+const VRAM_MOST: f64 = gpu::VRAM_MOST as f64;
 /// What tells the size of a card.
 const SETTLES: &str = "a column vram, in GiB, or --vram NAME=GiB settles it";
 /// Longest name that a node can give its GPU.
