@@ -132,7 +132,7 @@ describe("a network that validates every committed answer", () => {
       await Promise.all(Object.entries(told).map(async ([name, args]) => [name, await client[`get${name}`](args)])),
     );
     assert.deepEqual([answers.Overview.nodesJoined, answers.NodeOf, answers.GpuGroup, answers.GpuName], [4, number, group, "NVIDIA L40"]);
-    assert.match(answers.StoresOf, new RegExp(`^${network.storeUrl} age:age1\\w+$`));
+    assert.match(answers.StoresOf, new RegExp(`^${network.storeUrl} stream\\+${network.storeUrl}/stream age:age1\\w+$`));
     assert.deepEqual(answers.Holders, { total: 1, numbers: [number] });
     assert.deepEqual(answers.Queues, { total: 0, list: [] });
     assert.deepEqual(answers.Estimate, { estimated: 60, timeLimit: 120, leastFee: 60n });
