@@ -3,30 +3,11 @@
 use muster_core::reputation::*;
 use muster_core::wad::{neg_ln_wad, WAD};
 use num_bigint::BigUint;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::RngCore;
 use rand_chacha::ChaCha8Rng;
+use ratings::{below, rating, ratings, rng};
 
-fn rng(seed: u64) -> ChaCha8Rng {
-    ChaCha8Rng::seed_from_u64(seed)
-}
-
-fn below(rng: &mut ChaCha8Rng, end: u64) -> u64 {
-    ((u128::from(rng.next_u64()) * u128::from(end)) >> 64) as u64
-}
-
-/// A rating between 0 and 1, both ends and their neighbourhoods included more often than chance would.
-fn rating(rng: &mut ChaCha8Rng) -> u64 {
-    match rng.next_u32() % 10 {
-        0 => [0, 1, WAD / 2, WAD - 1, WAD][rng.next_u32() as usize % 5],
-        1 => below(rng, 1 << 30),
-        2 => WAD - below(rng, 1 << 30),
-        _ => below(rng, WAD + 1),
-    }
-}
-
-fn ratings(rng: &mut ChaCha8Rng, size: usize) -> Vec<u64> {
-    (0..size).map(|_| rating(rng)).collect()
-}
+mod ratings;
 
 /// The likelihood by enumeration of all subsets, exact: an integer to be divided by 1e18^n.
 fn enumerated(ratings: &[u64]) -> BigUint {

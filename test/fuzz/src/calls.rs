@@ -155,17 +155,12 @@ fn check_money(w: &mut World) {
     assert_eq!(sum, w.paid_in - w.mem.paid, "what is somebody's, and what is there");
 }
 
-/// A world just like it.
-fn copy(w: &World) -> World {
-    World { mem: w.mem.clone(), paid_in: w.paid_in, forced: w.forced }
-}
-
 /// Makes a call, and checks what came of it.
 fn call(w: &mut World, caller: Address, wei: u128, data: &[u8]) {
     let function = data.first_chunk().and_then(|selector| functions().iter().find(|f| f.selector == *selector));
     let ours = IMusterCalls::abi_decode_validate(data).ok().map(|call| call.abi_encode());
     let canonical = ours.as_deref() == Some(data);
-    let before = copy(w);
+    let before = w.clone();
     let known = w.mem.logs.len();
     let out = w.raw(caller, wei, |m| programs::answer(m, data));
     for log in &w.mem.logs[known..] {
@@ -211,7 +206,7 @@ fn call(w: &mut World, caller: Address, wei: u128, data: &[u8]) {
 /// Makes the calls that bytes say; panics where something is wrong.
 pub fn run(data: &[u8]) {
     thread_local!(static START: World = prepared());
-    let mut w = START.with(copy);
+    let mut w = START.with(World::clone);
     let mut seen: Vec<B256> = Vec::new();
     let mut b = Bytes(data);
     for _ in 0..MOST {

@@ -157,7 +157,7 @@ impl System for World {
     }
 
     fn copy(&self) -> Option<World> {
-        let mut copy = World { mem: self.mem.clone(), ..*self };
+        let mut copy = self.clone();
         copy.mem.logs.clear();
         Some(copy)
     }

@@ -133,6 +133,7 @@ impl Dice {
 }
 
 /// Storage, and the money that went in and out of it.
+#[derive(Clone)]
 pub struct World {
     /// The host.
     pub mem: Memory,

@@ -12,7 +12,7 @@ import { gunzipSync } from "node:zlib";
 import pg from "pg";
 import { sleep } from "./indexer";
 import { Running, directory, freePort, start } from "./machine";
-import { begin } from "./viewers.mjs";
+import { begin, messages } from "./viewers.mjs";
 
 const database = process.env.DATABASE_URL || "";
 const caddy = process.env.CADDY || "caddy";
@@ -82,15 +82,7 @@ class Viewer {
     this.#request = http.get(new URL("/api/live?ask=network", origin), { agent: false, localAddress: this.from, headers: { "accept-encoding": "gzip" } }, (response) => {
       if (response.statusCode === 200) this.connected++;
       this.headers = response.headers;
-      let held = "";
-      response.setEncoding("utf8").on("data", (text: string) => {
-        held += text;
-        for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
-          const found = /^data: (\{.*)/s.exec(held.slice(0, end));
-          held = held.slice(end + 2);
-          if (found) this.events = Number((JSON.parse(found[1]!) as { network: { events: string } }).network.events);
-        }
-      });
+      messages(response, ({ network }: { network: { events: string } }) => (this.events = Number(network.events)));
       response.on("error", () => undefined).on("close", again);
     });
     this.#request.on("error", () => this.#request!.res || again());

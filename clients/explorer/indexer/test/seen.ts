@@ -10,6 +10,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { musterAbi } from "../src/interface";
 import { head, sleep } from "./indexer";
 import { Counter, Running, demonstrate, devnode } from "./machine";
+import { messages } from "./viewers.mjs";
 
 const account = privateKeyToAccount("0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659");
 const EVENTS = 30;
@@ -26,21 +27,13 @@ const wallet = createWalletClient({ account, transport: transport(url) }).extend
 /** When it heard of each event, and when the figures that it follows had it. */
 function view(origin: string) {
   const [heard, seen] = [new Map<number, number>(), new Map<number, number>()];
-  const request = http.get(`${origin}/api/live?ask=network`, { agent: false }, (response) => {
-    let held = "";
-    response.setEncoding("utf8").on("data", (text: string) => {
-      held += text;
-      for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
-        const found = /^data: (\{.*)/s.exec(held.slice(0, end));
-        held = held.slice(end + 2);
-        if (!found) continue;
-        const { network, answers } = JSON.parse(found[1]!) as { network: { events: string }; answers?: object };
-        const events = Number(network.events);
-        if (!heard.has(events)) heard.set(events, performance.now());
-        if (answers && Object.keys(answers).length && !seen.has(events)) seen.set(events, performance.now());
-      }
-    });
-  });
+  const request = http.get(`${origin}/api/live?ask=network`, { agent: false }, (response) =>
+    messages(response, ({ network, answers }: { network: { events: string }; answers?: object }) => {
+      const events = Number(network.events);
+      if (!heard.has(events)) heard.set(events, performance.now());
+      if (answers && Object.keys(answers).length && !seen.has(events)) seen.set(events, performance.now());
+    }),
+  );
   return { heard, seen, close: () => request.destroy() };
 }
 

@@ -43,20 +43,23 @@ function get(agent, url) {
 /** What is sent of states and of changes in the answers to these questions. */
 const liveOf = (origin, asked) => `${origin}/api/live${asked.length ? `?${asked.map((one) => `ask=${encodeURIComponent(one)}`).join("&")}` : ""}`;
 
+/** Gives each message of an answer to whoever wants it. */
+export function messages(response, onMessage) {
+  let held = "";
+  response.setEncoding("utf8");
+  response.on("data", (text) => {
+    held += text;
+    for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
+      const data = held.slice(0, end).replace(/^data: /, "");
+      held = held.slice(end + 2);
+      if (data.startsWith("{")) onMessage(JSON.parse(data));
+    }
+  });
+}
+
 /** Listens there; gives each message to whoever wants it. */
 function listen(url, onMessage, onError) {
-  const request = http.get(url, { agent: false }, (response) => {
-    let held = "";
-    response.setEncoding("utf8");
-    response.on("data", (text) => {
-      held += text;
-      for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
-        const data = held.slice(0, end).replace(/^data: /, "");
-        held = held.slice(end + 2);
-        if (data.startsWith("{")) onMessage(JSON.parse(data));
-      }
-    });
-  });
+  const request = http.get(url, { agent: false }, (response) => messages(response, onMessage));
   let isOver = false;
   request.on("error", (error) => isOver || onError(error));
   return () => {
