@@ -857,6 +857,10 @@ async fn a_text_is_printed_while_it_is_made_and_the_chain_says_whether_it_is_the
     tokio::spawn(async move {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                request.push(tokio::io::AsyncReadExt::read_u8(&mut stream).await.unwrap());
+            }
             tokio::io::AsyncWriteExt::write_all(&mut stream, said.as_bytes()).await.unwrap();
             reads.send_modify(|count| *count += 1);
             // It is left open.
