@@ -40,7 +40,7 @@ fn only_owner<H: Host>(host: &H) -> Result<Ownership> {
     Ok(o)
 }
 
-/// What is fixed for good when a network is set up.
+/// Settings that are fixed for good when a network is set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Genesis {
     /// May change parameters and propose programs.

@@ -1,9 +1,8 @@
-//! Every parameter, each declared once: what it is, where it lies, what it begins with, what bounds it keeps, and how it
-//! may change.
+//! Every parameter, each declared once: its meaning, where it lies, its default, its bounds, and how it may change.
 //!
-//! Everything else that says so is written from this table by `script/abi`: the table of `docs/parameters.md`,
-//! `abi/parameters.json`, `abi/parameters.ts`, and what `docs/generated/storage.md` says of the fields. A new parameter takes a line
-//! here, at the end, and a field in one of the records.
+//! `script/abi` writes everything else from this table: the table of `docs/parameters.md`, `abi/parameters.json`, `abi/parameters.ts`, and
+//! the descriptions of the fields in `docs/generated/storage.md`. A new parameter takes a line here, at the end, and a field in one of the
+//! records.
 
 use crate::abi::{emit, IMuster::*};
 use crate::host::Host;
@@ -63,7 +62,7 @@ impl Amount {
 
     /// Whether it is at most `other` in every network.
     const fn at_most(self, other: Amount) -> bool {
-        // Of what follows from the stake, all divisors are at least 1 and the limit is above the stake.
+        // For values that follow from the stake, all divisors are at least 1 and the limit is above the stake.
         self.ceiling() <= other.floor() || matches!((self, other), (StakeOver(1..), StakeLimit))
     }
 }
@@ -94,7 +93,7 @@ pub struct Setting {
     pub least: u64,
     /// Greatest value allowed.
     pub most: Amount,
-    /// What it begins with.
+    /// Its default.
     pub default: Amount,
 }
 
@@ -103,9 +102,9 @@ pub struct Setting {
 pub struct Parameter {
     /// Its name everywhere outside of the contract.
     pub name: &'static str,
-    /// What it is, in a sentence without its unit.
+    /// Its meaning, in a sentence without its unit.
     pub doc: &'static str,
-    /// What it is counted in.
+    /// The unit of its values.
     pub unit: &'static str,
     /// The record that it lies in.
     pub record: &'static str,
@@ -116,7 +115,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Whether a change has to be proposed.
+    /// Whether a change must be proposed.
     pub const fn delayed(&self) -> bool {
         matches!(self.setting.change, Change::Proposed)
     }
@@ -298,8 +297,8 @@ const fn lies<R: Holds>(field: &str) -> (u8, u8) {
     (R::SLOT, place(R::FIELDS, field).0 as u8)
 }
 
-/// Keeps what parameters have been, or are proposed to be, by which fees are bound: nodes may have joined, and have commitments open, since
-/// then; and a task that is queued when a value takes effect may be as old as its proposal.
+/// Keeps the past and proposed values of parameters that bound fees. Nodes may have joined, and may have commitments open, since then. A
+/// task that is queued when a value takes effect may be as old as its proposal.
 pub fn remember<H: Host>(host: &mut H, p: &Setting, value: u64) {
     const MIN_STAKE: (u8, u8) = lies::<Terms>("min_stake");
     const OPEN_MOST: (u8, u8) = lies::<Limits>("open_most");
@@ -322,7 +321,7 @@ pub fn remember<H: Host>(host: &mut H, p: &Setting, value: u64) {
 
 /// Puts every default into force, in a network whose minimum stake in stake units is `base`.
 ///
-/// Each is an event: who reads nothing but logs has to know the defaults too.
+/// Emits each as an event: readers of logs alone must know the defaults too.
 pub fn put_defaults<H: Host>(host: &mut H, base: u64) -> Result<()> {
     host.put(slot(RULES), &Rules { base, ..Rules::default() });
     for (number, p) in SETTINGS.iter().enumerate() {
@@ -351,7 +350,7 @@ mod tests {
         assert_eq!(number_of("alpha"), None);
     }
 
-    /// What the table is checked with when it is compiled, by the networks with the least and with the most of what it follows from.
+    /// Tests the comparisons that check the table when it is compiled: the least and the most of an amount over all networks.
     #[test]
     fn amounts_lie_between_their_floors_and_ceilings() {
         let limit = weight::stake_limit;

@@ -1,6 +1,6 @@
-//! Where bytes can be had: what an account says of its own, in storage and in an event.
+//! Where bytes can be had: each account's own statement, in storage and in an event.
 //!
-//! Nothing here is checked but what a reader of logs needs: the chain knows digests, so a false place costs whoever reads it a request.
+//! Checks only the form that readers of logs need. The chain knows digests, so a false place costs its reader one request.
 
 use crate::abi::{emit, IMuster::*};
 use crate::host::{offset, Host};

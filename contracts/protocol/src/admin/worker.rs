@@ -1,7 +1,7 @@
-//! Workers: an account that may work for a node without being able to take what is its operator's.
+//! Workers: an account that may work for a node, but cannot take its operator's money.
 //!
-//! Both have to agree, the operator by naming the account and the account by accepting, so that nobody can bind a stranger's
-//! account to his node and keep it from joining one of its own.
+//! Both must agree, the operator by naming the account and the account by accepting. So nobody can bind a stranger's account to their own
+//! node and keep it from joining one of its own.
 
 use crate::abi::{emit, IMuster::*};
 use crate::host::{offset, Host};
@@ -17,7 +17,7 @@ fn slot<H: Host>(host: &H, node: NodeId) -> Word {
     offset(node_slot(host, node), node::WORKER)
 }
 
-/// Ends the work of whoever works for a node, and names another.
+/// Ends the work of the account that works for a node, and names another.
 fn name<H: Host>(host: &mut H, node: NodeId, worker: Address) {
     let at = slot(host, node);
     let former: Address = host.get(at);

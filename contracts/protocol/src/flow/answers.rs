@@ -41,7 +41,7 @@ impl<H: Host> Network<'_, H> {
         let block = self.block() + limits.sample_delay as u64;
         let commitment = Commitment::of(hash, elapsed, block);
         handle.set_commitment(self.host, &commitment);
-        // Before the lot is drawn: whoever could change it later would know what they gain.
+        // Before the lot is drawn: afterwards, anyone able to change it would know their gain.
         let scored = comparable(self, &order, order.group) && order.scored();
         handle.set_order(self.host, &order.as_committed().with_scores(scored));
         tell_commitment(self, id, handle.id, 0, hash, block);
@@ -88,7 +88,7 @@ fn reveal_member<H: Host>(net: &mut Network<'_, H>, opening: &Opening, place: u3
     let (mut group, order) = group_of(net, id, place)?;
     let i = group.find(node).ok_or_else(|| refusal!(NotAMember(id, node)))?;
     ensure!(group.members[i].stage == Stage::Committed, NotCommitted(id, node));
-    // Also when their time is over, as long as nobody has had the group judged: what was committed to cannot be changed.
+    // Also when their time is over, as long as nobody has had the group judged: a commitment cannot be changed.
     ensure!(group.opened(net.now, order.moment).is_some(), NotOpen(id, place));
     opening.check(&order, group.answer(net.host, i) == kept(opening.hash(net.host)))?;
     opening.tell(net.host, place);
@@ -141,9 +141,10 @@ impl<H: Host> Network<'_, H> {
             // However long blocks take, the lot was known for some of them before anybody can end the task for not having revealed.
             let known = commitment.block + self.limits().sample_delay as u64;
             ensure!(known < self.block(), HashUnknown(id, known));
-            // Of a hash that is too long ago nobody can say what it had decided.
+            // Nobody can tell the lot of a hash that is too old.
             ensure!(!lot_falls_on(self, &order, &commitment).unwrap_or(false), Sampled(id));
-            // The lot was drawn, and this is its price: else who is not sampled would rather time out than pay for those who are.
+            // The lot was drawn, and this is its price. Otherwise nodes that are not sampled would rather time out than pay for those that
+            // are.
             saved = escrow.fee - paid_alone(&order, escrow.fee);
         } else {
             ensure!(self.now > order.moment, DeadlineNotPassed(id, order.moment));
@@ -153,7 +154,7 @@ impl<H: Host> Network<'_, H> {
             drop_out(self, place, node, Stage::TimedOut, order.moment);
         } else {
             let caller = self.host.sender();
-            // Whoever let it time out does not earn by it.
+            // The node that let it time out earns nothing by ending it.
             let driver = (accounts::node_of(self.host, caller).0 != node).then_some(caller);
             abort(self, &Task { escrow, order, models: ModelSet::default() }, node, TIMEOUT, order.start_fee_bps, saved, driver);
         }
@@ -162,8 +163,8 @@ impl<H: Host> Network<'_, H> {
     }
 }
 
-/// Does without called members that could have begun: whose own sampled task waits for nothing but that somebody calls its
-/// validators, since its `sampleWindow` is over. Gives whether there was one.
+/// Drops called members that could have begun: their own sampled task only waits for a call of its validators, since its `sampleWindow` is
+/// over. Returns whether there was one.
 fn drop_called<H: Host>(net: &mut Network<'_, H>, group: &mut Group, order: &Order) -> bool {
     let window = net.limits().sample_window as u64;
     let mut dropped = false;

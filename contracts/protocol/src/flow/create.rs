@@ -1,4 +1,4 @@
-//! The creation of tasks: what is frozen of them, and what they cost.
+//! The creation of tasks: their frozen terms, and their costs.
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::models::check_ids;
@@ -37,8 +37,8 @@ pub const IMAGES_MAX: u32 = 4;
 /// The flag of a task's specification that asks for a receipt.
 pub const FLAG_RECEIPT: u32 = 1;
 
-/// Estimated seconds of a task: what its kind and units say, but at least half the shortest time limit, since a node
-/// is held that long. So nobody buys rank in the queue, or reliability, by stating less.
+/// Estimated seconds of a task, from its kind and units. At least half the shortest time limit, since a node is held that long: stating
+/// less buys neither rank in the queue nor reliability.
 pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
     let kind = Kind::new(kind).ok_or_else(|| refusal!(BadKind(kind)))?;
     let (overhead, unit, most) = match kind {
@@ -46,7 +46,7 @@ pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
         Kind::Gpt => (terms.gpt_overhead, terms.gpt_unit, 1_000),
         Kind::FineTune => (0, 1, terms.fine_tune_max),
     };
-    // What no time limit leaves time for is not taken.
+    // Refuses units for which no time limit leaves time.
     let most = most.min((terms.limit_max as u32).saturating_sub(overhead as u32).checked_div(unit as u32).unwrap_or(most));
     ensure!(units >= 1 && units <= most, BadUnits(units, most));
     let least = (terms.limit_min as u32).div_ceil(2);
@@ -131,8 +131,8 @@ impl<H: Host> Network<'_, H> {
         let fee = value.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(value, most)))?;
         let least = least.max(1);
         ensure!(fee >= least, FeeTooLow(value, least));
-        // Beside much else it would make the call too dear. And who could take the call back would choose among outcomes: a draw keeps
-        // that from him, so his tasks have one.
+        // Creation beside much other work would make the call too expensive. Callers that can revert could choose among outcomes, so their
+        // tasks always wait for a draw.
         let nobody = ALONE && self.can_queue() && nobody_idle(self.host, order.group.into()) && self.host.signed();
         ensure!(nobody || !self.ring.is_full(), TooManyPending(RING as u32 - 1));
         if order.several() {
@@ -170,8 +170,8 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.createTasks`.
     ///
-    /// It makes none of their draws, whatever the draw delay: that would be dear, and is [`Network::dispatch`]'s to do. And it is refused while
-    /// draws are due that it does not make itself: what is created for less than it costs to draw must not pile up for others.
+    /// It makes none of their draws, whatever the draw delay: draws are expensive, and [`Network::dispatch`] makes them. It is refused
+    /// while draws are due that it does not make itself. Creating tasks costs less than drawing them, and they must not pile up for others.
     pub fn create_tasks(&mut self, specs: Vec<IMuster::TaskSpec>, fees: &[u128], atomic: bool) -> Result<Vec<TaskId>> {
         ensure!(specs.len() <= BATCH_MAX, TooManyAtOnce(specs.len(), BATCH_MAX));
         let sent = self.host.value();
@@ -202,11 +202,12 @@ impl<H: Host> Network<'_, H> {
         Ok(ids)
     }
 
-    /// The highest fee of a task for so many nodes, in wei: so many times the part, rounded down, that the least stake of one covers, with
-    /// a wrong answer to each of the tasks that it can have open. One more than those that hold it, for a group may wait for it by then.
-    /// And what each of them is slashed by.
+    /// The highest fee of a task for this many nodes, in wei, and the multiple of a part by which each node is slashed.
     ///
-    /// Nodes may have joined with the lowest least stake that there ever was, and have as many commitments open as they ever could.
+    /// The least stake must cover a wrong answer to every task that a node can have open. That is one more than the tasks that hold a node,
+    /// since a group may wait for it by then. The part of one node is rounded down.
+    ///
+    /// Takes the lowest least stake that there ever was, and the most open commitments, since nodes may have joined with them.
     pub fn most_at_stake(&self, nodes: u32) -> (u128, u8) {
         let limits: Limits = self.host.get(slot(LIMITS));
         let times = limits.slash_times as u64 * (self.rules.open_most_ever as u64 + 1);

@@ -1,9 +1,8 @@
 //! Weighted random selection (the dispatch document), exact by rejection.
 //!
-//! A node is drawn in proportion to 2^class ([`crate::store::sampler`]) and accepted with probability
-//! W / (K 2^class), K being [`class_bound`] times the largest boost there can be: so it comes out
-//! with probability W / sum of W. A draw has a bounded number of tries; if all fail it is undecided
-//! and made again from a later hash, which leaves the proportions as they are.
+//! A node is drawn in proportion to 2^class ([`crate::store::sampler`]) and accepted with probability W / (K 2^class). K is [`class_bound`]
+//! times the largest possible boost. So the node comes out with probability W / sum of W. A draw has a bounded number of tries. If all
+//! fail, it is undecided and made again from a later hash, which leaves the proportions unchanged.
 //!
 //! Required models: a node is local if it holds at least one. Where a good share of the network does,
 //! the whole network is sampled and nodes without are rejected. If that meets none, or holders are
@@ -92,7 +91,7 @@ impl Rng {
     }
 }
 
-/// What a draw came to.
+/// The outcome of a draw.
 #[derive(Clone, Copy, Debug)]
 pub enum Draw {
     /// A node was chosen, from these; it is still among the idle ones.
@@ -103,7 +102,7 @@ pub enum Draw {
     Undecided,
 }
 
-/// What the draw of three nodes at once came to.
+/// The outcome of a draw of three nodes at once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Members {
     /// These were chosen; they are still where they were.
@@ -122,8 +121,9 @@ pub enum Candidates {
     AtLeast(u32),
     /// The idle holders of a required model, not counted yet.
     Holders,
-    /// Of a task that comes from the queue: whoever is active in its scope, if it has waited for half its estimate. What is queued and
-    /// taken at once is steered by whoever knows which node becomes free next; what has waited was left by all who became free meanwhile.
+    /// Of a task that comes from the queue: the active nodes in its scope, if it has waited for half its estimate. An operator that knows
+    /// which node becomes free next steers a task that is queued and taken at once. A task that has waited was left by all nodes that
+    /// became free meanwhile.
     Queued,
 }
 
@@ -134,12 +134,12 @@ struct Pass<'f> {
     bound: u64,
     largest_boost: u64,
     local_only: bool,
-    /// Those among whom all holders are, if they are few; for a pass of nodes that hold a model.
+    /// The nodes that include all holders, if they are few; for a pass of nodes that hold a model.
     roll: Option<Vec<NodeId>>,
     tries: u32,
 }
 
-/// What a pass came to, apart from a chosen node.
+/// The outcome of a pass that chose no node.
 enum Missed {
     /// No try fell on an acceptable node.
     NoneSeen,
@@ -304,7 +304,8 @@ fn tries<H: Host>(
             continue;
         }
         let hopeless = height >= mul_wad(merit, pass.largest_boost) as u128;
-        // Whether holders are there must not hang on what they weigh; where anyone will do, or one was seen, it need not be known.
+        // Whether there are holders must not depend on their weight. It need not be known where any node will do, or once a holder was
+        // seen.
         if hopeless && (!pass.local_only || matches!(missed, Missed::Rejected)) {
             continue;
         }
@@ -331,7 +332,7 @@ fn tries<H: Host>(
     Err(missed)
 }
 
-/// What may not be drawn any more of the numbers that fall on nodes: the first of each node's, and its class, in rising order.
+/// The numbers that can no longer be drawn, since their nodes are taken: the first number of each node, and its class, in rising order.
 #[derive(Default)]
 struct Taken(Vec<(u64, u8)>);
 
@@ -384,7 +385,7 @@ pub(crate) fn draw_several<H: Host>(
         if !gone {
             let handle = NodeHandle::load(net.host, node);
             let (height, merit) = (height(net, &pass, class, rng), merit(net, &handle.node));
-            // What it holds need not be read where that cannot make up for it.
+            // Its models need not be read where they cannot make up for it.
             let accepted = |boost| height < mul_wad(merit, boost) as u128;
             gone = fits(&handle) && accepted(pass.largest_boost) && accepted(net.locality(&handle, models).0);
             if gone {
@@ -430,8 +431,8 @@ pub(crate) fn draw_lacking<H: Host>(
     chosen
 }
 
-/// Counts available nodes that hold a model up to `enough`, and adds those of them that the task could have gone to, up to
-/// `pool` different ones in all, to `eligible`; by the same bounded search as a draw, within `reads`.
+/// Counts available nodes that hold a model, up to `enough`, by the same bounded search as a draw, within `reads`. Adds those that the task
+/// could have been given to `eligible`, up to `pool` different ones in all.
 #[inline(never)]
 #[expect(clippy::too_many_arguments, reason = "the draw's, and what it shares with the models before")]
 pub(crate) fn available_holders<H: Host>(

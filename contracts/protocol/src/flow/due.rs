@@ -1,4 +1,4 @@
-//! What is due: draws whose hash is known, first come, first drawn.
+//! Due draws: their hash is known, and the first that came is drawn first.
 
 use crate::flow::network::Network;
 use crate::host::Host;
@@ -16,18 +16,18 @@ pub(crate) enum Due {
 }
 
 impl Due {
-    /// Whether it is one of those that are never dear: of one node, and at most one model.
+    /// Whether the draw is never expensive: one node, and at most one model.
     pub fn is_cheap(&self) -> bool {
         matches!(self, Due::Task(_, order) if !order.several() && order.models <= 1)
     }
 }
 
 impl<H: Host> Network<'_, H> {
-    /// Whether draws wait that are decided by a hash which is known already.
+    /// Whether draws wait whose deciding hash is already known.
     ///
-    /// While they do, nothing may change who their candidates are or what those weigh: whoever could
-    /// would know what he chooses. So calls that would are refused ([`crate::flow::serve::settled`]), nodes whose
-    /// task ends are held back, and no excluded node is re-admitted, until the draws are made.
+    /// While they do, nothing may change their candidates or the candidates' weights: anyone able to would choose among known outcomes.
+    /// Until the draws are made, calls that would do so are refused ([`crate::flow::serve::settled`]), nodes whose task ends are held back,
+    /// and no excluded node is re-admitted.
     pub fn draws_due(&mut self) -> bool {
         self.next_due().is_some()
     }

@@ -1,5 +1,5 @@
-//! Work for a node that becomes available while tasks are queued that take several (the earlier dispatch documents, "Select the
-//! Best Task"): it starts what it can do alone, or is kept for a draw of several, or waits for others.
+//! Work for a node that becomes available while tasks for several nodes are queued (the earlier dispatch documents, "Select the Best
+//! Task"). The node starts a task that it can do alone, or is kept for a draw of several, or waits for others.
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::network::Network;
@@ -22,7 +22,7 @@ use muster_core::record::{Assignment, Limits, Node, Order, Reserved, Status, MEM
 const OTHERS: u32 = MEMBERS as u32 - 1;
 /// A node waits, or is reserved, in vain at most one part in so many of its time.
 const PATIENCE: u64 = 10;
-/// What a reservation in vain is taken to have lasted, in seconds.
+/// Seconds that a reservation in vain is assumed to have lasted.
 const RESERVED_FOR: u64 = 60;
 
 /// Finds queued work for an unplaced node whose record is written, while tasks are queued that take three nodes;
@@ -36,9 +36,9 @@ pub(crate) fn place_freed<H: Host>(net: &mut Network<'_, H>, node: NodeId, next:
     }
 }
 
-/// Finds queued work for an unplaced node. What it could do alone it begins. If a task for several is worth more, that goes
-/// to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it
-/// `may_wait`. Gives whether there was anything, else nothing has changed.
+/// Finds queued work for an unplaced node. The node begins the best task that it can do alone, unless one for several nodes is worth more.
+/// That one goes to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates. Or the node waits for
+/// others, if it `may_wait`. Returns whether there was anything; otherwise nothing has changed.
 pub(crate) fn find_work<H: Host>(net: &mut Network<'_, H>, node: NodeId, may_wait: bool) -> bool {
     let handle = NodeHandle::load(net.host, node);
     let own = handle.node.group;
@@ -51,7 +51,7 @@ pub(crate) fn find_work<H: Host>(net: &mut Network<'_, H>, node: NodeId, may_wai
     if let Some(best) = queue::better(several, rated).filter(worth) {
         let others = others_of(net, &best);
         let together = best.queue.grade() == Grade::Alike as u8 && best.queue.group().is_any();
-        // Nodes that have to be of one GPU group wait for each other, and not in the way of others'.
+        // Nodes that must be of one GPU group wait for each other, and do not delay nodes of others.
         let scope = if together { own } else { best.queue.group() };
         let list = entry(net.host, WAITING, (scope.0 as u64) << 32 | best.queue.0 as u64);
         let listed: Reserved = net.host.get(list);
@@ -67,8 +67,8 @@ pub(crate) fn find_work<H: Host>(net: &mut Network<'_, H>, node: NodeId, may_wai
         let short = others.saturating_sub(waiting.len() as u32);
         let hold = net.host.get::<Limits>(slot(LIMITS)).hold_time as u64;
         let assignment = handle.assignment(net.host);
-        // Whoever keeps a task there that nobody can run takes no more than a tenth of their time from those who are reserved for it
-        // with nodes that are gone at the draw, or who wait for it.
+        // A creator may keep a task queued that nobody can run. Such a task costs a node at most a tenth of its time, whether the node is
+        // reserved for it and others are gone at the draw, or the node waits for it.
         let since = |moment: u32, lasted: u64| moment == 0 || net.now >= moment as u64 + (PATIENCE - 1) * lasted;
         let ready = since(assignment.vain, RESERVED_FOR);
         let rested = ready && since(assignment.until, hold);

@@ -53,7 +53,7 @@ impl<H: Host> Network<'_, H> {
                 there.store(self.host);
             }
         } else if handle.node.parked == 0 && handle.node.pos > 0 {
-            // What it held for the task that it runs it may not hold any more.
+            // The node may no longer hold the model that it held for its running task.
             handle.node.pos = 0;
             handle.put(self.host);
         }

@@ -22,12 +22,12 @@ pub const SPREAD_READS: u32 = 32;
 pub(crate) enum Served {
     /// So many, each of one node.
     Draws(u32),
-    /// One of several nodes: that is dear enough to be its last.
+    /// One of several nodes: so expensive that it is the last.
     Spent,
 }
 
 impl Served {
-    /// What stands for [`Served::Spent`] between programs: more draws than any call makes.
+    /// Encodes [`Served::Spent`] between programs: more draws than any call makes.
     const SPENT: u32 = 64;
 
     /// As another program says it.
@@ -85,7 +85,7 @@ pub struct Network<'h, H: Host> {
     pub(crate) served: Served,
     /// Whether it has started a task in this program.
     pub(crate) started: bool,
-    /// What is left of [`SPREAD_READS`].
+    /// The remainder of [`SPREAD_READS`].
     pub(crate) spread: u32,
     /// The node that this call re-admitted last; 0 for none.
     pub(crate) readmitted: NodeId,
@@ -215,8 +215,8 @@ impl<'h, H: Host> Network<'h, H> {
         self.reads() <= ROOM_READS
     }
 
-    /// Whether there is room to queue a task that it creates: not after a start, a draw of several nodes, or who was re-admitted, which
-    /// may have done as much in another program.
+    /// Whether there is room to queue a task that it creates. There is none after a start, a draw of several nodes, or a re-admission, each
+    /// of which may have done as much in another program.
     pub(crate) fn can_queue(&self) -> bool {
         !self.started && !self.is_spent() && self.readmitted.0 == 0 && self.has_room()
     }
@@ -226,7 +226,7 @@ impl<'h, H: Host> Network<'h, H> {
         self.served == Served::Spent
     }
 
-    /// Lets whoever is freed from here on find work in later calls.
+    /// Lets nodes that are freed from here on find work in later calls.
     pub(crate) fn spend(&mut self) {
         self.served = Served::Spent;
     }

@@ -79,7 +79,8 @@ impl<H: Host> Network<'_, H> {
             held.add(self.host, handle.id, model)?;
         }
         handle.node.models = held.store(self.host);
-        // Else who creates its first task would pay for its words. Who lists more models than stand in one word pays enough already.
+        // Otherwise the creator of its first task would pay for its words. Nodes that list more models than one word holds already pay
+        // enough.
         if account.node.0 == 0 && models.len() <= MODELS_PER_WORD as usize {
             handle.open(self.host);
         }
@@ -189,12 +190,12 @@ impl<H: Host> Network<'_, H> {
     pub fn poke(&mut self, id: NodeId) -> Result<()> {
         self.node_store.check(id)?;
         if self.readmitted == id {
-            // What every call serves first was just this; to refuse now would undo it.
+            // Serving has already re-admitted this node; a refusal would undo it.
             return Ok(());
         }
         settled(self)?;
         if self.is_spent() {
-            // What was due has cost enough; to refuse would undo it, too.
+            // The due draws have cost enough; a refusal would undo them, too.
             return Ok(());
         }
         let handle = NodeHandle::load(self.host, id);
@@ -203,7 +204,7 @@ impl<H: Host> Network<'_, H> {
         let eligible = qos::eligible(reliability(self, &handle.node), self.rules.exclusion_ppm);
         if handle.node.parked != 0 {
             let assignment = handle.assignment(self.host);
-            // Nobody is made to go on waiting for what is there no more.
+            // No node must go on waiting for a task that is gone.
             let waits = handle.node.parked == Node::WAITS
                 && self.now < assignment.until as u64
                 && pool::load(self.host, assignment.queue).live > 0;

@@ -73,8 +73,8 @@ pub(crate) fn queue_first<H: Host>(net: &mut Network<'_, H>) {
     }
 }
 
-/// Refunds a task less the start fee, which goes to whoever drove what its owner should have, else to the treasury, and less what is
-/// saved for validations.
+/// Refunds a task, less the start fee and less the part saved for validations. The start fee goes to the account that did the owner's part
+/// (`driver`), else to the treasury.
 #[inline(never)]
 pub(crate) fn abort<H: Host>(
     net: &mut Network<'_, H>,

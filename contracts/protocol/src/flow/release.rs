@@ -1,4 +1,4 @@
-//! What becomes of an unplaced node.
+//! The next place of an unplaced node.
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::freed::place_freed;
@@ -18,14 +18,13 @@ use muster_core::id::{ModelId, NodeId};
 use muster_core::qos;
 use muster_core::record::{Limits, Membership, Node, Stage, Status};
 
-/// What becomes of an unplaced node: what was asked of it while it was
-/// busy, else a queued task, else the sampler, or exclusion. Writes its record, of which `pos` says what is known of a task that has ended
-/// just now ([`Node::pos`]).
+/// Gives an unplaced node its next place: a duty that was asked of it while it was busy, else a queued task, else the sampler, or
+/// exclusion. Writes its record. Its `pos` says whether the node holds the model of a task that has ended just now ([`Node::pos`]).
 #[inline(never)]
 pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut handle: Unplaced, next: Next) {
     let now = net.now;
     if handle.node.called() {
-        // Who begins in a validation group can be called to another: not while one is being drawn.
+        // A node that begins in a validation group can be called to another, but not while one is being drawn.
         if net.call_due() {
             return park(net, handle, now);
         }
@@ -34,7 +33,7 @@ pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut handle: Unplaced, n
         return begin_assignment(net, handle.id);
     }
     match Status::new(handle.node.status) {
-        // A node that leaves can change the largest stake, and with it what all others weigh.
+        // A leaving node can change the largest stake, and with it the weights of all others.
         Status::PendingKickout | Status::PendingQuit if net.draws_due() => return park(net, handle, now),
         Status::PendingKickout => return depart(net, handle, true),
         Status::PendingQuit => return depart(net, handle, false),
@@ -58,7 +57,7 @@ pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut handle: Unplaced, n
         _ => {}
     }
     if !find_queued(net, &handle, next) {
-        // What it held for the task that has ended is known without a look; the next draw saves it, too.
+        // The model that it held for the ended task is known without a look; the next draw saves the look, too.
         let holds = if handle.node.pos == 1 { handle.order(net.host).model } else { ModelId(0) };
         let (group, class) = (handle.node.group, handle.node.class(net.rules.base));
         handle.node.pos = sampler::insert_holder(net.host, Among::Idle, group, class, (handle.id, holds));
@@ -92,7 +91,7 @@ pub(crate) fn readmit<H: Host>(net: &mut Network<'_, H>, most: u32) {
 
 pub(crate) fn return_to_work<H: Host>(net: &mut Network<'_, H>, mut handle: NodeHandle) {
     net.suspended.take(net.host, handle.node.pos);
-    // Who waited in vain takes what there is.
+    // A node that waited in vain takes any work.
     let next = if handle.node.parked == Node::WAITS { Next::Work } else { Next::WorkOrWait };
     (handle.node.parked, handle.node.pos) = (0, 0);
     net.readmitted = handle.id;
@@ -123,11 +122,11 @@ pub(crate) fn begin_membership<H: Host>(net: &mut Network<'_, H>, node: NodeId) 
     group.put(net.host, i);
 }
 
-/// Counts an open commitment of a node whose task moved on without it, and lets it work on unless it has too many. Whom a group waits
-/// for is not held, so it can have one more than that.
+/// Counts an open commitment of a node whose task moved on without it, and lets it work on unless it has too many. A node already called to
+/// a group is never held, so it may exceed the limit by one.
 ///
-/// What nobody can be slashed for ([`muster_core::record::Order::liable`]) is not counted: no stake has to answer for it, and else a member that does
-/// not reveal would keep all others from work until the window is over, at the price of the fee.
+/// Tasks that nobody can be slashed for ([`muster_core::record::Order::liable`]) are not counted, since no stake answers for them.
+/// Otherwise a member that does not reveal would keep all others from work until the window is over, at the price of the fee.
 pub(crate) fn free_for_work<H: Host>(net: &mut Network<'_, H>, mut handle: NodeHandle, liable: bool, limits: &Limits) {
     handle.node.duties += liable as u8;
     if handle.node.open() < limits.open_most || handle.node.called() {

@@ -1,4 +1,4 @@
-//! H of a node: as it is now, and what raises and lowers it (the QoS document).
+//! H of a node: its current value, its rises and its falls (the QoS document).
 
 use crate::flow::network::Network;
 use crate::host::Host;
@@ -23,8 +23,8 @@ fn set_reliability<H: Host>(net: &Network<'_, H>, handle: &mut NodeHandle, h: u6
     handle.node.h_at = net.now as u32;
 }
 
-/// Raises H for a success, but only half the task's estimate apart, so that no string of small tasks buys back in minutes what time
-/// gives in half an hour.
+/// Raises H for a success, but only if half the task's estimate has passed since the last change. So no string of small tasks buys back in
+/// minutes the H that time gives in half an hour.
 pub(crate) fn raise_reliability<H: Host>(net: &Network<'_, H>, handle: &mut NodeHandle, estimate: u32) {
     if (net.now - handle.node.h_at as u64) * 2 >= estimate as u64 {
         let h = qos::boost(reliability(net, &handle.node), net.rules.boost_ppm);

@@ -1,4 +1,4 @@
-//! Task scores of nodes, and who is kicked out for them.
+//! Task scores of nodes, and being kicked out for them.
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::network::Network;
@@ -22,7 +22,7 @@ impl<H: Host> Network<'_, H> {
     }
 }
 
-/// Enters a task score of a node, whose record is left to the caller; gives whether it is to be kicked out.
+/// Enters a task score of a node, and leaves the node's record to the caller; returns whether to kick it out.
 pub(crate) fn enter_score<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle, score: u8) -> bool {
     let score = score.min(qos::Q_MAX as u8);
     let old = handle.push_score(net.host, score);

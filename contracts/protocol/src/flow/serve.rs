@@ -1,4 +1,4 @@
-//! Serving what is due: what every state-changing call does for others before its own work, within bounds.
+//! Serving: the due work that every state-changing call does for others before its own, within bounds.
 
 use crate::flow::due::Due;
 use crate::flow::gas::{demand_gas, CALL_GAS, FREEING_GAS, MORE_DRAW_GAS};
@@ -25,16 +25,15 @@ pub const SETTLED_PER_CALL: u32 = 8;
 pub const READMITTED_PER_CALL: u32 = 1;
 /// Words (`Host::reads`) that a call reads for draws which are not its own purpose: another is made only if it will hardly go beyond.
 pub const SERVING_READS: u32 = 208;
-/// What a draw is taken to read, and the start it leads to, without models or with one: some 20 where nothing is unusual.
+/// Reads assumed for a draw and its start, without models or with one: some 20 where nothing is unusual.
 const DRAW_READS: u32 = 24;
-/// The same with several models, whose holders have to be looked at one by one.
+/// The same with several models, whose holders must be looked at one by one.
 const DRAW_READS_SEVERAL: u32 = 96;
-/// What stands for a task that a call creates beside others, of the words that it could read for draws.
+/// Reads charged for each task that a call creates beside others, of the words that it could read for draws.
 const CREATION_READS: u32 = 8;
 
 impl<'h, H: Host> Network<'h, H> {
-    /// Opens the network for a state-changing call and serves what is due: two tasks, fewer if the first was dear, and one
-    /// excluded node.
+    /// Opens the network for a state-changing call and serves due work: two tasks, fewer if the first was expensive, and one excluded node.
     pub fn open_and_serve(host: &'h mut H) -> Result<Self> {
         let mut net = Network::open(host)?;
         serve_up_to(&mut net, SERVED_PER_CALL);
@@ -54,7 +53,7 @@ fn serve_up_to<H: Host>(net: &mut Network<'_, H>, most: u32) {
         }
         let read = net.reads();
         let answer = net.call_program(Program::Work, serveCall::SELECTOR, [most.into(), net.served.number().into(), read.into()]);
-        // If it took more gas than there is, whoever needs the draws made will say so.
+        // If it ran out of gas, calls that need the draws made will refuse.
         net.served = Served::of(answer.map_or(most, |answer| (answer >> 32) as u32));
         return;
     }
@@ -66,7 +65,7 @@ fn serve_up_to<H: Host>(net: &mut Network<'_, H>, most: u32) {
             Due::Task(..) => (DRAW_READS, false),
             Due::ValidatorDraw(..) => (SERVING_READS, true),
         };
-        // Who needs all made, and has not served before, does much beside, and is refused while one is due that is dear enough alone.
+        // Calls that need every due draw made are already expensive, so refuse them while a multi-node draw is due.
         if last && most > SERVED_PER_CALL {
             return;
         }
@@ -83,8 +82,7 @@ fn serve_up_to<H: Host>(net: &mut Network<'_, H>, most: u32) {
 }
 
 impl<H: Host> Network<'_, H> {
-    /// Does what another program asks: makes draws, as one that has made `served` and read so many words goes on; gives how many it
-    /// has made then.
+    /// Makes draws for another program, which has already made `served` and read this many words; returns how many are made by then.
     pub fn serve_for(&mut self, most: u32, served: u32, read: u32) -> u32 {
         self.served = Served::of(served);
         self.count_reads(read);
@@ -105,7 +103,7 @@ pub(crate) fn settled<H: Host>(net: &mut Network<'_, H>) -> Result<()> {
 #[inline(never)]
 pub(crate) fn settle_cheaply<H: Host>(net: &mut Network<'_, H>, tasks: u32) -> Result<()> {
     if net.next_due().is_some_and(|due| due.is_cheap()) {
-        // What it creates leaves the less for draws.
+        // Creating its tasks leaves fewer reads for draws.
         net.count_reads(tasks * CREATION_READS);
         serve_up_to(net, SETTLED_PER_CALL);
     }
@@ -123,7 +121,7 @@ impl<H: Host> Network<'_, H> {
         while served < most {
             let Some(next) = self.next_due() else { break };
             let bound = if next.is_cheap() { FREEING_GAS } else { CALL_GAS };
-            // The first is what the caller has brought the gas for.
+            // The caller has brought the gas for the first.
             if served > 0 && self.host.gas() < bound {
                 break;
             }
@@ -199,7 +197,7 @@ pub(crate) fn form_next_rated<H: Host>(net: &mut Network<'_, H>) -> u32 {
     }
 }
 
-/// The node that the caller works for, for a call that can change who a draw's candidates are.
+/// The node of the caller, for a call that can change the candidates of a draw.
 pub(crate) fn own_settled_seat<H: Host>(net: &mut Network<'_, H>) -> Result<NodeHandle> {
     settled(net)?;
     Ok(net.own_seat()?.0)

@@ -21,7 +21,7 @@ pub(crate) fn rests_until(order: &Order) -> u64 {
     order.began() + (order.estimate as u64).min(REST_MOST)
 }
 
-/// What a node without a task may do next.
+/// The next step that a node without a task may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// Nothing until this time, in seconds.
@@ -79,8 +79,8 @@ pub(crate) fn rests<H: Host>(net: &Network<'_, H>, handle: &NodeHandle) -> bool 
     due > net.now && due == rests_until(&handle.order(net.host))
 }
 
-/// Lets nodes go that were reserved for a task, which began without them or (`in_vain`) did not begin. They return one by one with later calls, like all who are held back: what each finds
-/// to do then is not paid by who made the draw.
+/// Lets nodes go that were reserved for a task, which began without them or (`in_vain`) did not begin. They return one by one with later
+/// calls, like all that are held back, so the caller that made the draw does not pay for the work that each then finds.
 #[inline(never)]
 pub(crate) fn let_go<H: Host>(net: &mut Network<'_, H>, reserved: Vec<NodeHandle>, in_vain: bool) {
     let now = net.now;
@@ -103,7 +103,7 @@ pub(crate) fn reserved_for<H: Host>(net: &Network<'_, H>, id: TaskId, reserved: 
     handles.filter(|handle| handle.node.parked == Node::RESERVED && handle.assignment(net.host).task == id).collect()
 }
 
-/// Those who stand beside an idle node, and itself.
+/// The neighbours of an idle node in its word of the list, and itself.
 pub(crate) fn neighbours<H: Host>(net: &Network<'_, H>, handle: &NodeHandle) -> Neighbours {
     let place = handle.node.pos;
     Neighbours::load(net.host, handle.node.group, handle.node.class(net.rules.base), place, place + 1)

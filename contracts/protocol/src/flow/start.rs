@@ -47,8 +47,8 @@ impl<H: Host> Network<'_, H> {
         true
     }
 
-    /// Takes the first Pending task off the ring if its block has come: for whoever compares other ways of choosing with the
-    /// contract's. What is chosen goes to [`Network::place`].
+    /// Takes the first Pending task off the ring if its block has come, for tests that compare other ways of choosing with the contract's.
+    /// The chosen node goes to [`Network::place`].
     pub fn take_due(&mut self) -> Option<Task> {
         let first = self.first_due(self.ring)?;
         Some(self.ring.take(self.host, first))
@@ -77,9 +77,9 @@ pub(crate) fn start_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> b
     best.is_some()
 }
 
-/// Starts a task on an unplaced node; writes the node's record. With entropy in hand
-/// ([`Rng`]) it is used for the pre-download, else the task's id has to do: who is asked to
-/// download decides nothing. Whether success raises H follows from the candidates. `left` is the length of the list that the node was drawn from, without it.
+/// Starts a task on an unplaced node; writes the node's record. Takes the pre-download from `rng` if there is one, else from the task's id:
+/// the choice of nodes that are asked to download decides nothing. The candidates decide whether success raises H. `left` is the length of
+/// the list that the node was drawn from, without it.
 fn start<H: Host>(
     net: &mut Network<'_, H>,
     task: &Task,
@@ -150,8 +150,8 @@ pub(crate) fn distribute_for_group<H: Host>(net: &mut Network<'_, H>, place: u32
     request(net, &task, &requests);
 }
 
-/// Finds whom else to ask for the models that are scarce. Gives how many other nodes that hold one of the models the task could have
-/// gone to, counted up to `others`. With `left` 0 it is not known yet whether anybody is idle.
+/// Finds other nodes to ask for scarce models. Returns how many others hold one of the models and could have been given the task, counted
+/// up to `others`. With `left` 0, it is not yet known whether any node is idle.
 #[inline(never)]
 fn distribute<H: Host>(
     net: &mut Network<'_, H>,
@@ -171,11 +171,11 @@ fn distribute<H: Host>(
         }
     };
     let idle = |net: &Network<'_, H>| Field::new(net.host, Among::Idle, task.order.group.into());
-    // Who was drawn out of a list with others in it leaves somebody idle, without a look.
+    // A node drawn out of a list with others in it leaves another idle, without a look.
     let mut field = (others == 0 && left == 0).then(|| idle(net));
     let (mut reads, mut asked, mut eligible) = (net.spread, 0, Vec::new());
     for &model in task.models.as_slice() {
-        // While nobody is idle who could be asked, holders need not be counted.
+        // While no idle node could be asked, holders need not be counted.
         if reads == 0 || field.as_ref().is_some_and(|field| field.total() == 0) {
             break;
         }

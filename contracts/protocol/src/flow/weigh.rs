@@ -1,4 +1,4 @@
-//! What a node weighs for a task (the dispatch document).
+//! The weight of a node for a task (the dispatch document).
 
 use crate::flow::network::Network;
 use crate::flow::reliability::reliability;

@@ -148,12 +148,12 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
             _ => dispatchCall::SELECTOR,
         };
         let at = routes::program_of(self, one_of_its);
-        // SAFETY: a program of this contract, which shares its storage by design; what was written is flushed first, and nothing that
-        // was read before is used again by whoever asks.
+        // SAFETY: a program of this contract, which shares its storage by design. Written words are flushed first, and the asking program
+        // uses nothing again that was read before.
         let answer =
             unsafe { RawCall::new_delegate(&self.vm).clear_storage_cache().limit_return_data(0, 32).call(at.into(), call) };
         let answer = Word::from_be_bytes(answer.ok()?.try_into().ok()?).0[0];
-        // What it read counts here too, see `crate::among`.
+        // Its reads count here too, see `crate::among`.
         self.reads.set(self.reads.get() + answer as u32);
         Some(answer)
     }

@@ -1,4 +1,4 @@
-//! What Muster needs of the chain below it.
+//! The interface that Muster needs of the chain below it.
 
 use muster_core::word::{Address, Packed, Word};
 
@@ -7,7 +7,7 @@ pub mod chain;
 #[cfg(any(test, feature = "native"))]
 pub mod native;
 
-/// Blocks whose hash can be had: what Arbitrum's history contract (EIP-2935) keeps.
+/// Blocks whose hash can be had: the range of Arbitrum's history contract (EIP-2935).
 pub const HISTORY: u64 = 393_168;
 
 /// A program behind the router.
@@ -20,12 +20,12 @@ pub enum Program {
     Nodes,
     /// Creating a task.
     Tasks,
-    /// Answers, draws, and work for whoever is free. Beside [`Program::Tasks`] it alone draws Pending tasks of one node, starts queued ones
-    /// and queues them.
+    /// Answers, draws, and work for freed nodes. Beside [`Program::Tasks`] it alone draws Pending tasks of one node, starts queued ones and
+    /// queues them.
     Work,
     /// Validation, from a commitment to its judgement.
     Groups,
-    /// It alone draws several nodes at once, and begins the work of those who were called.
+    /// It alone draws several nodes at once, and begins the work of called nodes.
     Draws,
     /// Choosing nodes by their ratings.
     Reputation,
@@ -47,7 +47,7 @@ pub trait Host {
     fn mapping(&self, map: u8, key: Word) -> Word;
     /// keccak256.
     fn keccak(&self, bytes: &[u8]) -> [u8; 32];
-    /// Who calls.
+    /// The caller.
     fn sender(&self) -> Address;
     /// The contract's own address.
     fn here(&self) -> Address;
@@ -71,14 +71,14 @@ pub trait Host {
     }
     /// Whether there is code at an address.
     fn has_code(&self, at: Address) -> bool;
-    /// Whether the caller has signed the transaction and has no code: then nothing can look at what the call did and take it back.
+    /// Whether the caller has signed the transaction and has no code. Then nothing can look at the call's outcome and revert it.
     fn signed(&self) -> bool;
     /// The program that runs.
     fn program(&self) -> Program;
     /// Notes that a program runs now, on a host that runs them all; gives the one before.
     fn enter(&mut self, program: Program) -> Program;
-    /// Has another program answer a call of [`crate::inner`] on this storage: it sees what was written so far, and what it
-    /// writes is there afterwards. Gives its answer; none if it refused, and then nothing of it is left.
+    /// Has another program answer a call of [`crate::inner`] on this storage. The program sees all words written so far, and its own writes
+    /// stay afterwards. Returns its answer; none if it refused, and then none of its writes remain.
     fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64>;
 
     /// Whether a program's own work is done here, and not by asking it: each is in one program only, for they are large.
@@ -90,8 +90,8 @@ pub trait Host {
         self.program() == program || self.program() == Program::Any
     }
 
-    /// Whether Pending tasks of one node are drawn here, and queued ones started: what calls do most often stands in both programs that
-    /// applications and nodes call.
+    /// Whether Pending tasks of one node are drawn here, and queued ones started: both programs that applications and nodes call have the
+    /// code for these most frequent steps.
     #[inline(always)]
     fn starts_tasks(&self) -> bool
     where

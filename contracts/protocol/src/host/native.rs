@@ -116,7 +116,7 @@ pub struct Memory {
     plain: [Word; PLAIN],
     nodes: Vec<[Word; NODE_WORDS]>,
     words: HashMap<Word, Word, BuildHasherDefault<SlotHasher>>,
-    /// What the call in progress has overwritten.
+    /// Words that the call in progress has overwritten.
     journal: Vec<(Word, Word)>,
     /// Derives slots by keccak256 as a chain does, instead of by number.
     hashed: bool,
@@ -197,7 +197,7 @@ impl Memory {
         memory
     }
 
-    /// Writes what the router's init code writes for `deployer`, who calls next.
+    /// Writes the words that the router's init code writes for `deployer`, who calls next.
     pub fn create(&mut self, deployer: Address) {
         self.put(slot(OWNERSHIP), &Ownership { owner: deployer, ..Ownership::default() });
         self.sender = deployer;

@@ -52,10 +52,10 @@ impl core::fmt::Debug for Refusal {
     }
 }
 
-/// What a public function gives.
+/// The result of a public function.
 pub type Result<T> = core::result::Result<T, Refusal>;
 
-/// Emits an event of the interface: what is indexed, and the rest, each in declared order and of the declared types.
+/// Emits an event of the interface: its indexed values, and the rest, each in declared order and of the declared types.
 #[inline(always)]
 pub fn emit<E: SolEvent>(host: &mut impl Host, indexed: impl Topics<E::TopicList>, data: impl Values<E::DataTuple<'static>>) {
     fn encode<H: Host, T, I: Topics<T>, D, V: Values<D>>(host: &mut H, event: [u8; 32], indexed: I, data: V) {

@@ -1,5 +1,5 @@
-//! How programs answer what others ask of them ([`crate::inner`]): all answers are the words read, and above 32 bits what else there is
-//! to say.
+//! Answers of programs to calls of other programs ([`crate::inner`]): each answer is the number of words read, with any other value above
+//! its 32 bits.
 
 use crate::dispatch::Function;
 use crate::flow::freed::find_work;
@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use muster_core::id::NodeId;
 
 program! { ASKED;
-    /// What the program of nodes does for others.
+    /// Calls of other programs that the program of nodes answers.
     nodes_inner NODES_INNER {
         acting(net) {
             #[payable] departCall(node: NodeId, kicked: u8) -> u64 {
@@ -28,7 +28,7 @@ program! { ASKED;
         }
     }
 
-    /// What the program of work does for others.
+    /// Calls of other programs that the program of work answers.
     work_inner WORK_INNER {
         acting(net) {
             #[payable] serveCall(most: u32, served: u32, read: u32) -> u64 {
@@ -50,7 +50,7 @@ program! { ASKED;
         }
     }
 
-    /// What the program that draws several nodes does for others.
+    /// Calls of other programs that the program of multi-node draws answers.
     draws_inner DRAWS_INNER {
         acting(net) {
             #[payable] formNextCall() -> u64 {
@@ -64,7 +64,7 @@ program! { ASKED;
         }
     }
 
-    /// What the program of reputation does for others.
+    /// Calls of other programs that the program of reputation answers.
     reputation_inner REPUTATION_INNER {
         acting(net) {
             #[payable] formRatedCall() -> u64 {
@@ -85,27 +85,27 @@ fn beside<H: Host>(host: &mut H, calldata: &[u8], functions: &[Function], inner:
     }
 }
 
-/// The program of nodes with what others ask of it.
+/// The program of nodes, with the calls of other programs.
 pub fn nodes<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     beside(host, calldata, NODES_INNER, nodes_inner, programs::nodes)
 }
 
-/// The program of work with what others ask of it.
+/// The program of work, with the calls of other programs.
 pub fn work<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     beside(host, calldata, WORK_INNER, work_inner, programs::work)
 }
 
-/// The program that draws several nodes with what others ask of it.
+/// The program that draws several nodes, with the calls of other programs.
 pub fn draws<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     beside(host, calldata, DRAWS_INNER, draws_inner, programs::draws)
 }
 
-/// The program that chooses nodes by their ratings with what others ask of it.
+/// The program that chooses nodes by their ratings, with the calls of other programs.
 pub fn reputation<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     beside(host, calldata, REPUTATION_INNER, reputation_inner, programs::reputation)
 }
 
-/// Whatever a program does for others, on a host that runs them all.
+/// Answers any call between programs, on a host that runs them all.
 pub fn any<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     let all: [(&[Function], Run<H>); 3] =
         [(WORK_INNER, work_inner), (NODES_INNER, nodes_inner), (REPUTATION_INNER, reputation_inner)];

@@ -1,8 +1,8 @@
 //! The ABI's encoding, written and read word by word, and checked against the interface's types when compiled.
 //!
-//! [`Value`] and [`Read`] connect a Rust type to a Solidity type of `alloy-sol-types`. What a call, an error or an event takes
-//! is a tuple of such types, so a wrong type, a missing argument or one too many does not compile. Numbers may be narrower
-//! here than in the interface, never wider.
+//! [`Value`] and [`Read`] connect a Rust type to a Solidity type of `alloy-sol-types`. The values of a call, an error or an event are a
+//! tuple of such types, so a wrong type, a missing argument or one too many does not compile. Numbers may be narrower here than in the
+//! interface, never wider.
 //!
 //! Numbers, addresses and words are written and read by a few functions out of line, which all programs' calls share.
 
@@ -19,12 +19,12 @@ const WORD: usize = 32;
 
 // ---------------------------------------------------------------- writing
 
-/// What is being encoded.
+/// The encoding so far.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Out(pub Vec<u8>);
 
 impl Out {
-    /// What begins with these bytes, with room for so many after them.
+    /// An encoding that begins with these bytes, with room for so many after them.
     #[inline(never)]
     pub fn starting(with: &[u8], room: usize) -> Out {
         let mut out = Vec::with_capacity(with.len() + room);
@@ -84,7 +84,7 @@ pub trait Values<S> {
     const HEADS: usize;
     /// Whether some content stands behind the heads.
     const ANY_DYNAMIC: bool;
-    /// Appends heads, then what stands behind them.
+    /// Appends heads, then the contents behind them.
     fn put_all(self, out: &mut Out);
 }
 
@@ -96,7 +96,7 @@ pub trait Topics<S> {
     fn put_topics(self, out: &mut Out);
 }
 
-/// What a function gives: nothing, one value, or a tuple of them.
+/// The result of a function: nothing, one value, or a tuple of them.
 pub trait Answer<S> {
     /// Appends it.
     fn put_answer(self, out: &mut Out);
@@ -318,8 +318,8 @@ plain! {
     Vec<IMuster::MemberView> => sol_data::Array<IMuster::MemberView>,
 }
 
-/// Structs of the interface, written as the tuples of their fields: the conversion, and with it the fields' order, is the
-/// interface's own, so that nothing but the types has to be repeated here.
+/// Structs of the interface, written as the tuples of their fields. The conversion, and with it the order of the fields, is the interface's
+/// own, so only the types must be repeated here.
 macro_rules! structs {
     ($($(#[$read:ident])? $name:ident $fields:tt;)*) => {$(
         structs!(@put $name $fields);
@@ -418,7 +418,7 @@ impl<'a> Calldata<'a> {
         Ok(())
     }
 
-    /// The word at `at`; zero beyond the data, whose length has been looked at before.
+    /// The word at `at`; zero beyond the data, whose length was checked before.
     #[inline(never)]
     fn word(self, at: usize) -> Word {
         self.data.get(at * WORD..).and_then(|b| b.first_chunk()).map_or(Word::ZERO, |b| Word::from_be_bytes(*b))
@@ -448,14 +448,14 @@ impl<'a> Calldata<'a> {
         Calldata { data: self.data.get(at * WORD..).unwrap_or_default(), ..self }
     }
 
-    /// What stands behind the head at `at`.
+    /// The content behind the head at `at`.
     #[inline(never)]
     fn behind(self, at: usize) -> Result<Self> {
         let from = self.number(at, 32)? as usize;
         Ok(Calldata { data: self.data.get(from..).unwrap_or_default(), ..self })
     }
 
-    /// The length of the list or text behind the head at `at`, and what follows it.
+    /// The length of the list or text behind the head at `at`, and the data after it.
     #[inline(never)]
     fn list(self, at: usize) -> Result<(usize, Self)> {
         let behind = self.behind(at)?;

@@ -1,13 +1,13 @@
 //! The dispatch table: calldata in, return data out, on any host.
 //!
-//! A program is a table, written with [`program!`]: what functions it answers, with which arguments and results, which of
-//! them take value, and what they do. Decoder, `match`, refusal of value, encoder and list of selectors come from the table,
-//! and the table is checked against the interface when compiled: types by [`crate::codec`], payability by [`declared`].
+//! A program is a table, written with [`program!`]: its functions with their arguments and results, whether they take value, and their
+//! bodies. Decoder, `match`, refusal of value, encoder and list of selectors come from the table. The table is checked against the
+//! interface when compiled: types by [`crate::codec`], payability by [`declared`].
 
 use crate::host::Host;
 use crate::Result;
 
-/// What a function of the interface does to the state.
+/// The effect of a function of the interface on the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mutability {
     /// Changes it and takes value.
@@ -56,7 +56,7 @@ const fn stands(bytes: &[u8], at: usize, needle: &[u8]) -> bool {
     true
 }
 
-/// What a Solidity source declares of the function with this signature; none if it does not.
+/// The mutability that a Solidity source declares for the function with this signature; none if it has no such function.
 pub const fn declared(source: &str, signature: &str) -> Option<Mutability> {
     let (text, signature) = (source.as_bytes(), signature.as_bytes());
     let mut name = 0;
@@ -88,8 +88,9 @@ pub const fn declared(source: &str, signature: &str) -> Option<Mutability> {
 
 /// Writes a program as a table: `program! { source; name { mode(state, gas) { rows } } }`.
 ///
-/// The gas is what the calls of these rows demand at their start ([`demand_gas`]), if that is more than the call's own work. A row is `functionCall(argument: Type, ...) -> Result { body }`, `#[payable]` before it where it takes value; `functionCall` is
-/// the type that `sol!` made of the function, and the body gives a [`Result`]. The mode says what the body works on:
+/// The calls of these rows demand the gas at their start ([`demand_gas`]), if that is more than the call's own work. A row is
+/// `functionCall(argument: Type, ...) -> Result { body }`, with `#[payable]` before it where it takes value. `functionCall` is the type
+/// that `sol!` made of the function, and the body returns a [`Result`]. The mode says what the body works on:
 ///
 /// | mode | the state is |
 /// | --- | --- |
@@ -137,7 +138,7 @@ macro_rules! program {
             Err($crate::refusal!(UnknownFunction(call.selector)))
         }
 
-        /// What it answers.
+        /// The functions that it answers.
         pub const $functions: &[$crate::dispatch::Function] = &[$($($crate::dispatch::Function {
             signature: <$call as alloy_sol_types::SolCall>::SIGNATURE,
             selector: <$call as alloy_sol_types::SolCall>::SELECTOR,

@@ -1,4 +1,4 @@
-//! What programs ask of each other, in the middle of a call and whatever value that has: no selector of the router leads here.
+//! Calls of programs to each other, in the middle of a call with any value: no selector of the router leads here.
 
 alloy_sol_types::sol! {
     /// Makes draws that are due.
@@ -19,7 +19,7 @@ alloy_sol_types::sol! {
     function beginAssignment(uint32 node) external payable returns (uint64);
 }
 
-/// What programs ask of each other.
+/// Declarations of the calls of programs to each other.
 pub const ASKED: &str = "function serve(uint32,uint32,uint32) external payable returns (uint64);
 function depart(uint32,uint8) external payable returns (uint64);
 function takeQueued(uint32) external payable returns (uint64);

@@ -1,4 +1,4 @@
-//! What is asked of the contract, and how it is read and answered: the interface, the programs behind it, and what they ask of each other.
+//! Calls of the contract, their decoding and their answers: the interface, the programs behind it, and the calls between them.
 
 #[macro_use]
 pub mod abi;

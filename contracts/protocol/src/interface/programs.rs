@@ -21,7 +21,7 @@ use muster_core::word::{Address, Word};
 program! { SOURCE;
     /// The program of nodes: joining, staking, working or not, models; and of profiles.
     nodes NODES {
-        // They write much themselves, and serve nothing but what they need served.
+        // They write much themselves, and serve only the draws that they need served.
         acting(net, CALL_GAS) {
             #[payable] joinCall(gpu: &[u8], vram: u16, models: Vec<ModelId>) -> NodeId { net.join(gpu, vram, models) }
             #[payable] raiseStakeCall() { net.raise_stake() }
@@ -46,7 +46,7 @@ program! { SOURCE;
         }
     }
 
-    /// The program of answers and draws, and of work for whoever is free.
+    /// The program of answers and draws, and of work for freed nodes.
     work WORK {
         serving(net, CALL_GAS) {
             submitCall(id: TaskId, digest: [u8; 32]) { net.submit(id, digest) }
@@ -67,7 +67,7 @@ program! { SOURCE;
         }
     }
 
-    /// The program of validation. Commitments and reveals are taken whatever is due, and serve nothing.
+    /// The program of validation. It takes commitments and reveals whatever is due, and serves nothing.
     groups GROUPS {
         // Those that may do more in a group demand more there. One block: each has its own copy of what opens the network.
         acting(net, FREEING_GAS) {
@@ -101,8 +101,8 @@ program! { SOURCE;
         }
     }
 
-    /// The program of administration, payments, the loupe, and the end of what is queued. Nothing here draws, so
-    /// that nothing can keep it from paying.
+    /// The program of administration, payments, the loupe, and the end of queued tasks. Nothing here draws, so that nothing can keep it
+    /// from paying.
     admin ADMIN {
         acting(net, QUEUEING_GAS) {
             cancelCall(id: TaskId, ticket: Ticket) { net.cancel(id, ticket) }
@@ -210,7 +210,7 @@ pub const INTERFACE_ID: [u8; 4] = {
     id
 };
 
-/// All programs behind the router: their crates' names, and what they answer.
+/// All programs behind the router: their crates' names, and their functions.
 pub const PROGRAMS: [(&str, &[Function]); 9] = [
     ("nodes", NODES),
     ("tasks", TASKS),
@@ -231,7 +231,7 @@ pub fn is_of(functions: &[Function], calldata: &[u8]) -> bool {
 /// How a program answers calls on a host.
 pub type Run<H> = fn(&mut H, &[u8]) -> Result<Vec<u8>>;
 
-/// The programs that change something: what they answer, and how.
+/// The programs that change something: their functions, and their entry points.
 pub fn changing<H: Host>() -> [(Program, &'static [Function], Run<H>); 8] {
     [
         (Program::Nodes, NODES, nodes),

@@ -1,4 +1,4 @@
-//! What a node commits to, and what opens it.
+//! Commitments of nodes, and their openings.
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::network::Network;
@@ -15,7 +15,7 @@ pub(crate) const ANSWER: u8 = 0;
 /// The kind of a revealed error.
 pub(crate) const ERROR: u8 = 1;
 
-/// What opens a commitment.
+/// The opening of a commitment.
 pub(crate) struct Opening {
     pub(crate) id: TaskId,
     pub(crate) node: NodeId,
@@ -25,7 +25,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// What a commitment to it would be.
+    /// The hash of a commitment to it.
     pub(crate) fn hash<H: Host>(&self, host: &H) -> [u8; 32] {
         let mut bytes = [0; 160];
         bytes[24..32].copy_from_slice(&self.id.0.to_be_bytes());
@@ -36,7 +36,7 @@ impl Opening {
         host.keccak(&bytes)
     }
 
-    /// Refuses what was not committed to, or is no answer to the task.
+    /// Refuses a value that was not committed to, or is no answer to the task.
     pub(crate) fn check(&self, order: &Order, opens: bool) -> Result<()> {
         ensure!(opens, NotWhatWasCommitted(self.id, self.node));
         let answer = || images(Word::from_be_bytes(self.value));

@@ -1,5 +1,5 @@
-//! Groups of nodes that run one task at once: how one is formed of those who were drawn, and how its members begin. From their commitments
-//! on, they can work on. All that a member owes is in its node's record: [`muster_core::record::Node::duties`].
+//! Groups of nodes that run one task at once: forming one of the drawn nodes, and the start of its members. From their commitments on, they
+//! can work on. Each member's duties are in its node's record: [`muster_core::record::Node::duties`].
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::draw::Members;
@@ -54,8 +54,8 @@ pub(crate) fn reserved_fit<H: Host>(net: &Network<'_, H>, order: &Order, reserve
     fit
 }
 
-/// Does with the first Pending task, at its place in the ring, what the draw of its nodes came to: forms their group, of which it
-/// gives the place, or queues it, or has it drawn again. Lets nodes go that were reserved for it, of which those `beside` could have been given it.
+/// Applies the outcome of the draw to the first Pending task, at its place in the ring. It forms a group of its nodes, and returns the
+/// group's place; or it queues the task, or has it drawn again. Lets reserved nodes go; those `beside` could have been given the task.
 #[inline(never)]
 pub(crate) fn handle_drawn<H: Host>(
     net: &mut Network<'_, H>,
@@ -71,7 +71,7 @@ pub(crate) fn handle_drawn<H: Host>(
         Members::Undecided => {
             net.ring.take(net.host, (at, *order));
             redraw(net, task);
-            // Who wants to leave by now, or is excluded, is not kept for another draw.
+            // A node that wants to leave by now, or is excluded, is not kept for another draw.
             beside.retain(|handle| handle.node.status == Status::Busy as u8);
             let kept: Vec<NodeId> = beside.iter().map(|handle| handle.id).collect();
             net.ring.reserve(net.host, &Reserved::of(&kept));
@@ -109,7 +109,7 @@ pub(crate) fn form_of<H: Host>(
             *member = first;
             continue;
         }
-        // Read again: whoever left the sampler before may have moved it there.
+        // Read again: a node that left the sampler before may have moved it there.
         let mut handle = NodeHandle::load(net.host, node);
         let reserved = task.order.several() && handle.node.parked == Node::RESERVED;
         *member = Membership { node, stage: Stage::Called, moment: 0, elapsed: 0 };

@@ -1,4 +1,4 @@
-//! How a validation group is judged by [`muster_core::validation`]: pay, scores, slashes, and who leaves the network for it.
+//! The judgement of a validation group by [`muster_core::validation`]: pay, scores, slashes, and departures from the network.
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::network::Network;
@@ -44,7 +44,8 @@ pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Or
         let models = group.models(net.host, order);
         redraw(net, &Task { escrow, order: order.after_attempt(), models });
     }
-    // Where a group is not scored, which few idle nodes make possible, so many have to agree as one would have to be drawn from.
+    // A group is not scored where few nodes are idle. Its members' success raises H only if as many agree as a draw of one node needs
+    // candidates.
     let right = |part: &Part| part.verdict == Verdict::Right;
     let agreed = parts[..case.count].iter().filter(|part| right(part)).count();
     let raises = order.scored() || agreed >= net.rules.boost_pool as usize;
@@ -58,12 +59,12 @@ pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Or
         };
         emit::<MemberJudged>(net.host, (order.id, member.node), (group.place, verdict as u8, paid));
         if i >= MEMBERS {
-            // Who is freed by now finds work in later calls.
+            // Members that are freed from here on find work in later calls.
             net.spend();
         }
         conclude(net, member, order, paid, (mark, raises && right(&parts[i])), slash);
     }
-    // After all slashes: none takes what is only given back here.
+    // After all slashes: none takes money that is only returned here.
     accounts::earn(net.host, start_fee);
     accounts::credit(net.host, creator, refund);
     let reserve = accounts::reserve(net.host);
@@ -71,7 +72,7 @@ pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Or
     emit::<GroupSettled>(net.host, (order.id, group.place, creator), told);
 }
 
-/// What a judgement is for one member: pay, score, H, slash, and whether it is free again.
+/// Applies a judgement to one member: pay, score, H, slash, and whether it is free again.
 fn conclude<H: Host>(
     net: &mut Network<'_, H>,
     member: &Membership,
@@ -121,7 +122,7 @@ fn conclude<H: Host>(
     if out && joined && kick_out(net, &mut handle) {
         return;
     }
-    // Who is idle, and is excluded by it.
+    // An idle node may be excluded by it.
     let set_back = withheld && handle.node.idle() && !may_work(net, &handle);
     if set_back {
         withdraw_from_work(net, &mut handle);
@@ -148,8 +149,8 @@ fn burn_stake<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle, operat
     emit::<NodeSlashed>(net.host, (handle.id, operator, id), (stake, unbonding, credit));
 }
 
-/// Takes a node whose stake is too low out of the network, whatever it does: a task of its own is refunded, a group that it has not
-/// answered does without. `nowhere` says that it has no task and stands in no list.
+/// Takes a node whose stake is too low out of the network, whatever it does. A task of its own is refunded, and a group that it has not
+/// answered does without it. `nowhere` says that it has no task and stands in no list.
 fn expel<H: Host>(net: &mut Network<'_, H>, mut handle: NodeHandle, nowhere: bool) {
     if handle.node.called() {
         let place = handle.assignment(net.host).group;
@@ -164,7 +165,7 @@ fn expel<H: Host>(net: &mut Network<'_, H>, mut handle: NodeHandle, nowhere: boo
     depart(net, Unplaced::of(handle), true);
 }
 
-/// Takes a node away from what it does, or from where it waits for work.
+/// Takes a node away from its task, or from the place where it waits for work.
 fn take_off_work<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle) {
     let order = handle.order(net.host);
     if handle.node.running() {

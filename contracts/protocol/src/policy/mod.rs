@@ -1,4 +1,4 @@
-//! The redundancy policies: what each checks at creation, how it is drawn, judged and paid.
+//! The redundancy policies: their checks at creation, their draws, judgements and pay.
 
 pub mod commitments;
 pub mod group;

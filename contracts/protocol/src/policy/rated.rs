@@ -37,8 +37,8 @@ const POOL_READS: u32 = 168;
 const POOL_DRAW_READS: u32 = 176;
 /// Words read for both.
 const POOL_READS_MOST: u32 = 264;
-/// Gas beyond which choosing nodes and forming their group is not one draw's work but two: so that neither makes a call dearer than any may be
-/// for what others have done. Reckoned with each word as if it were read for the first time, nodes that stand apart, models that nobody holds.
+/// Gas beyond which choosing nodes and forming their group are two draws' work, so that neither costs a call more than the limit on work
+/// for others. The estimate takes each word as read for the first time, nodes that share no words, and models that nobody holds.
 const DEAR: u64 = 750_000;
 /// Gas of a word read.
 const READ: u64 = 2_100;
@@ -65,7 +65,7 @@ const LARGE_GROUP: u8 = 6;
 pub struct Candidate {
     /// Its rating, a wad.
     pub rating: u64,
-    /// Who it is.
+    /// The node.
     pub node: NodeId,
 }
 
@@ -82,7 +82,7 @@ impl Likelihood<Candidate> for Likely {
     }
 }
 
-/// A group that was chosen: its members, in the order in which the algorithm took them, and what for.
+/// A chosen group: its members, in the order in which the algorithm took them, and their target.
 struct Chosen {
     nodes: Vec<NodeId>,
     target: u64,
@@ -106,11 +106,11 @@ pub(crate) fn profile_words<H: Host>(net: &Network<'_, H>, application: Address)
     (profile, net.host.get(offset(at, words::TARGET_SEARCH)))
 }
 
-/// What is frozen of it at its creation, by the sender's profile: the most nodes that its fee is for.
+/// The terms frozen at its creation, by the sender's profile: the most nodes that its fee is for.
 pub(crate) fn freeze<H: Host>(net: &Network<'_, H>, models: usize) -> Result<Policy> {
     let profile = net.host.load(profile_slot(net.host, net.host.sender()));
     let most = Profile::most_of(&profile);
-    // Many members that all load many models would make a draw dearer than any call may be.
+    // Many members that all load many models would make a draw more expensive than any call may be.
     let most_models = if most > LARGE_GROUP { MODELS_PER_WORD as usize } else { TASK_MODELS };
     ensure!(models <= most_models, TooManyModels(models, most_models));
     Ok(Policy::Rated { most, attempts: 0 })
@@ -129,8 +129,8 @@ pub(crate) fn count_settled<H: Host>(net: &mut Network<'_, H>, application: Addr
     profile
 }
 
-/// Draws the pool of the first Pending task, which is to be given to nodes chosen by their ratings, and forms its group; gives the group's
-/// place if there is room to ask others for its models.
+/// Draws a pool for the first Pending task, which goes to nodes chosen by their ratings, and forms its group. Returns the group's place if
+/// there is room to ask others for its models.
 pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Order) -> u32 {
     let mut began = net.host.reads();
     let reserved = net.ring.reserved(net.host, at);
@@ -141,7 +141,7 @@ pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Or
         if make_ready(net, &task, at, &reserved) {
             return 0;
         }
-        // What that has read is read again, and reckoned then.
+        // The words that this read are read again, and counted then.
         began = net.host.reads();
     }
     let drawn = match net.host.block_hash(order.moment) {
@@ -156,7 +156,7 @@ pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Or
         Ok(chosen) => (Members::Nodes(chosen.nodes.clone()), Some(chosen)),
         Err(members) => (members, None),
     };
-    // While the draw is due, nothing changes that it hangs on: what was chosen can be formed by a later call.
+    // While the draw is due, its conditions do not change, so a later call can form the chosen group.
     let gas = chosen.as_ref().map_or(0, |chosen| reckoned(net, &task, chosen, beside.len(), began));
     let later = chosen.as_ref().filter(|_| !before && gas > DEAR);
     let group = match later {
@@ -175,8 +175,8 @@ pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Or
     group.filter(|_| task.models.len > 0 && gas + SPREAD <= DEAR).unwrap_or(0)
 }
 
-/// Does what would make it dear to form the group of what was chosen: lets nodes go that were reserved in vain, or writes words for the first
-/// time. Gives whether there was anything.
+/// Does the parts of forming the chosen group that would make it too expensive: lets reserved nodes go that were not chosen, or writes
+/// words for the first time. Returns whether there was anything to do.
 fn make_ready<H: Host>(net: &mut Network<'_, H>, task: &Task, at: Word, reserved: &Reserved) -> bool {
     let nodes = net.ring.chosen(net.host, at);
     let mut left = reserved_for(net, task.order.id, reserved);
@@ -188,14 +188,14 @@ fn make_ready<H: Host>(net: &mut Network<'_, H>, task: &Task, at: Word, reserved
     prewarm(net, task, &nodes, FIRST_MOST) > 0
 }
 
-/// What an earlier call has chosen for the first Pending task.
+/// The nodes that an earlier call has chosen for the first Pending task.
 fn chosen_before<H: Host>(net: &Network<'_, H>, task: &Task, at: Word) -> Chosen {
     let target = profile_words(net, task.escrow.creator).0.target;
     let chosen: Vec<Candidate> = net.ring.chosen(net.host, at).into_iter().map(|node| candidate(net, node)).collect();
     Chosen::new(&chosen, target, false)
 }
 
-/// Gas that forming the group could come to, with what was read since `began`; so many nodes `beside` may have to be let go.
+/// Estimates the gas of forming the group, with the words read since `began`. `beside` is the number of reserved nodes that it may release.
 fn reckoned<H: Host>(net: &mut Network<'_, H>, task: &Task, chosen: &Chosen, beside: usize, began: u32) -> u64 {
     let (mut groups, mut count) = ([GpuGroup(0); MEMBERS_MOST], 0);
     for &node in &chosen.nodes {
@@ -213,8 +213,8 @@ fn reckoned<H: Host>(net: &mut Network<'_, H>, task: &Task, chosen: &Chosen, bes
     read * READ + renewal + members + count as u64 * GROUP + first * FIRST
 }
 
-/// How many words that forming the group writes were never written; writes up to `most` of them. What is written says nothing: no task,
-/// models, or members.
+/// Counts the slots that this group would initialise; prewarms up to `most`. The prewarmed words mean nothing: no task, no models, no
+/// members.
 #[inline(never)]
 fn prewarm<H: Host>(net: &mut Network<'_, H>, task: &Task, nodes: &[NodeId], mut most: u32) -> u32 {
     let words = if task.models.len > 1 { (task.models.len as u64).div_ceil(MODELS_PER_WORD as u64) } else { 0 };
@@ -342,9 +342,10 @@ fn draw_pool<H: Host>(
     nodes
 }
 
-/// Rules on a group: whoever agrees with more than half of it is right (the paper, section 3.3). Where nobody is, the task goes to another
-/// group, as often as its application's profile allows; each group that finds no majority costs it a start fee. Answers are rated by a
-/// majority only, and errors never: else tasks without a right answer would lower the ratings of everybody who tries.
+/// Rules on a group: members are right that agree with more than half of it (the paper, section 3.3). Without such a majority, the task
+/// goes to another group, as often as its application's profile allows; each group that finds no majority costs it a start fee. Only a
+/// majority rates answers, and errors are never rated: otherwise tasks without a right answer would lower the ratings of everybody who
+/// tries.
 pub(crate) fn rule<H: Host>(net: &mut Network<'_, H>, case: &Case<'_>, attempts: u8) -> Ruling {
     let (members, fee) = (&case.group.members[..case.count], case.escrow.fee);
     let answers: Vec<Option<Word>> =
@@ -377,7 +378,7 @@ pub(crate) fn rule<H: Host>(net: &mut Network<'_, H>, case: &Case<'_>, attempts:
             Stage::Committed => Verdict::Withheld,
             _ => Verdict::TimedOut,
         };
-        // The last of those who are right gets what is left over.
+        // The last of the right members gets the remainder.
         let paid = match (verdict, left) {
             (Verdict::Right, 1) => pot,
             (Verdict::Right, _) => share,

@@ -15,9 +15,9 @@ use muster_core::record::{Order, MEMBERS};
 use muster_core::validation::Pot;
 use muster_core::word::Word;
 
-/// Of the words that a draw reads, what is kept for the other two where the first is drawn apart.
+/// The part of a draw's reads that is kept for the other two nodes where the first is drawn apart.
 const OTHERS_READS: u32 = 64;
-/// Of these, what is kept for all three where the tries have met none, and listed groups were looked through.
+/// The part of these that is kept for all three nodes where the tries have met none, and listed groups were looked through.
 const FOUND_READS: u32 = 24;
 
 /// Whether its nodes can be found in any listed GPU group: where it requires none, and as they are drawn together.
@@ -25,8 +25,8 @@ pub(crate) fn finds_its_group(group: GpuGroup) -> bool {
     group.is_any()
 }
 
-/// Words that forming a group may have read for others to be asked for its models: so that this makes no draw dearer than one can be that reads
-/// many.
+/// Words that forming a group may have read if others are still to be asked for its models. With more, asking would make this draw more
+/// expensive than any other that reads many words.
 const SPREAD_ROOM: u32 = 96;
 
 /// Draws the three nodes of the first Pending task, which takes so many, and forms their group; gives its place if there is room to ask others
@@ -46,9 +46,8 @@ pub(crate) fn form_replicated<H: Host>(net: &mut Network<'_, H>, at: Word, order
 }
 
 impl<H: Host> Network<'_, H> {
-    /// Draws the nodes of a task that takes three, among the idle ones in its scope and those reserved for it. Where they have to
-    /// answer alike and no GPU is required, the first is drawn among all GPU groups that are listed and have three of them, the others
-    /// from its own.
+    /// Draws the three nodes of a task, among the idle ones in its scope and those reserved for it. Where nodes must produce identical
+    /// bytes and no GPU is required, the first is drawn among all listed GPU groups that have three of them, the others from its own group.
     pub fn draw_members(&self, task: &Task, reserved: &[NodeHandle], rng: &mut Rng) -> Members {
         let (order, mut nodes) = (&task.order, Vec::new());
         let (mut field, mut beside) = (Field::new(self.host, Among::Idle, order.group.into()), Vec::from(reserved));

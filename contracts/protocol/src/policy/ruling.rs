@@ -1,4 +1,5 @@
-//! What a policy makes of a group's answers: each room rules on a case, and [`crate::policy::judgement`] carries it out.
+//! Rulings of the policies on a group's answers: each policy's file rules on a case, and [`crate::policy::judgement`] carries the ruling
+//! out.
 
 use crate::flow::network::Network;
 use crate::host::Host;
@@ -10,7 +11,7 @@ use muster_core::record::{Escrow, Limits, Order, Stage, MEMBERS, MEMBERS_MOST};
 use muster_core::validation::{judge, same_images, shares, Judgement, Member, Outcome, Pot, Verdict};
 use muster_core::word::Word;
 
-/// What a group came to, as `IMuster.GroupSettled` says it.
+/// The outcome of a group, as `IMuster.GroupSettled` says it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Settled {
@@ -26,7 +27,7 @@ pub(crate) enum Settled {
     Rescheduled = 4,
 }
 
-/// What a judgement enters for a member.
+/// The mark that a judgement enters for a member.
 #[derive(Clone, Copy)]
 pub(crate) enum Mark {
     /// A score, which counts for its rating too.
@@ -41,7 +42,7 @@ pub(crate) struct Case<'a> {
     pub order: &'a Order,
     pub limits: Limits,
     pub escrow: Escrow,
-    /// What was answered, by member.
+    /// The answers, by member.
     pub answers: [Word; MEMBERS_MOST],
     /// Members that there are; they are the first.
     pub count: usize,
@@ -50,7 +51,7 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// Reads what it takes to rule.
+    /// Reads all inputs of a ruling.
     pub fn of<H: Host>(net: &Network<'_, H>, group: &'a Group, order: &'a Order) -> Case<'a> {
         let those = |stage: Stage| group.members.iter().filter(|m| m.stage == stage).count();
         let answers = core::array::from_fn(|i| match group.members[i].stage {
@@ -77,7 +78,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What the task's creator pays where nothing comes of it.
+    /// The start fee, which the task's creator pays where there is no result.
     pub fn start_fee(&self) -> u128 {
         share_bps(self.escrow.fee, self.order.start_fee_bps)
     }
@@ -98,7 +99,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What becomes of a member.
+/// The ruling on a member.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub verdict: Verdict,
@@ -106,14 +107,14 @@ pub(crate) struct Part {
     pub mark: Option<Mark>,
 }
 
-/// What becomes of a group.
+/// The ruling on a group.
 pub(crate) struct Ruling {
     pub settled: Settled,
-    /// Whose answer is the task's.
+    /// The member whose answer is the task's.
     pub answerer: Option<usize>,
     /// By member.
     pub parts: [Part; MEMBERS_MOST],
-    /// Where there is no answer: what its creator pays of the fee.
+    /// Where there is no answer: the part of the fee that its creator pays.
     pub start_fee: u128,
 }
 
@@ -124,7 +125,7 @@ impl Ruling {
         Ruling { settled, answerer, parts: [nothing; MEMBERS_MOST], start_fee: 0 }
     }
 
-    /// Of three whose answers were compared: their verdicts and scores; and where some agree, who shares `pot` and the reserve.
+    /// A ruling on three compared answers: their verdicts and scores and, where some agree, the members that share `pot` and the reserve.
     pub fn compared<H: Host>(net: &mut Network<'_, H>, case: &Case<'_>, judgement: &Judgement, pot: Pot) -> Ruling {
         let (settled, answerer) = match judgement.outcome {
             Outcome::Agreed(fastest) => (Settled::Agreed, Some(fastest)),

@@ -30,11 +30,11 @@ pub const CALL_DRAWS: u8 = 8;
 /// Paused nodes that a draw of validators takes out of the active ones.
 pub const PAUSED_MET: usize = 4;
 
-/// What is frozen of it at its creation, and whether it can be scored.
+/// The terms frozen at its creation, and whether it can be scored.
 pub(crate) fn freeze<H: Host>(net: &Network<'_, H>, group: GpuGroup) -> (Policy, bool) {
     let limits = net.limits();
-    // Settled before anybody knows who runs it. Paused nodes count: a node found wrong would else have its others pause. But not where
-    // hardly anybody else is there: two that collude would be enough to have the rest slashed.
+    // Settled before anybody knows which node runs it. Paused nodes count: otherwise a node found wrong would have its operator's others
+    // pause. It is not scored where hardly any other node has joined: two that collude would suffice to have the rest slashed.
     let scored = have_joined(net.host, group.into(), limits.score_pool as u32);
     (Policy::Sampled { bps: limits.sample_bps }, scored)
 }
@@ -46,7 +46,7 @@ pub(crate) fn lot_falls_on<H: Host>(net: &Network<'_, H>, order: &Order, commitm
     Ok(matches!(order.policy(), Policy::Sampled { bps } if lot < bps as u64))
 }
 
-/// What the node of a sampled task is paid of a fee where there is no group: less than the fee where it could be scored.
+/// The pay of a sampled task's node where there is no group: less than the fee where it could be scored.
 pub(crate) fn paid_alone(order: &Order, fee: u128) -> u128 {
     match order.policy() {
         Policy::Sampled { bps } if order.scored() => payment(fee, bps),
@@ -171,9 +171,9 @@ fn draw_validators<H: Host>(
     (nodes, paused)
 }
 
-/// Whether an active node can be called to a validation group: it takes tasks, no other call waits for it, and it has fewer open
-/// commitments than hold a node (were held ones called, two groups could wait for each other). Whether it is busy does not matter, so
-/// that load does not decide who validates.
+/// Whether an active node can be called to a validation group. It takes tasks, no other call waits for it, and it has fewer open
+/// commitments than hold a node: if held ones were called, two groups could wait for each other. Busy nodes can be called, so that load
+/// does not decide who validates.
 fn can_validate(node: &Node, open_most: u8) -> bool {
     matches!(Status::new(node.status), Status::Available | Status::Busy)
         && !node.called()
@@ -181,8 +181,8 @@ fn can_validate(node: &Node, open_most: u8) -> bool {
         && node.open() < open_most
 }
 
-/// Rules on a group of its node and those who were called: by payments that its fee, and what others saved for them, is for. Whoever ran it is
-/// paid as where there is no group if nobody else has answered.
+/// Rules on a group of its node and its called validators: by payments that its fee, and the reserve that others saved, are for. The task's
+/// own node is paid as without a group if no other has answered.
 pub(crate) fn rule<H: Host>(net: &mut Network<'_, H>, case: &Case<'_>) -> Ruling {
     let (judgement, fee) = (case.compare(), case.escrow.fee);
     let single = paid_alone(case.order, fee);

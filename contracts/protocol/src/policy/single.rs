@@ -1,4 +1,4 @@
-//! Policy 0: one node runs a task, and what it answers counts.
+//! Policy 0: one node runs a task, and its answer counts.
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::network::Network;
@@ -70,7 +70,7 @@ impl<H: Host> Network<'_, H> {
     }
 }
 
-/// Ends a node's task by an error. The creator pays the start fee for the node's time, and the node rests: else one that reports
+/// Ends a node's task by an error. The creator pays the start fee for the node's time, and the node rests. Otherwise a node that reports
 /// errors at once would be idle most of the time, and be drawn more often than its weight says.
 pub(crate) fn fail<H: Host>(net: &mut Network<'_, H>, handle: NodeHandle, escrow: &Escrow, order: &Order, code: u8) {
     let start_fee = share_bps(escrow.fee, order.start_fee_bps);

@@ -1,4 +1,4 @@
-//! Accounts: what Muster owes to accounts, and protocol income. Nothing else writes those words.
+//! Accounts: Muster's debts to accounts, and protocol income. Nothing else writes those words.
 
 use crate::abi::{emit, IMuster::*};
 use crate::host::Host;
@@ -47,7 +47,7 @@ pub fn employ<H: Host>(host: &mut H, who: Address, node: NodeId) {
     put(host, who, &Account { node, works: node.0 > 0, ..account });
 }
 
-/// Adds to what an address can withdraw. Cannot overflow: see [`crate::flow::create::FEE_END`].
+/// Adds to the credit that an address can withdraw. Cannot overflow: see [`crate::flow::create::FEE_END`].
 pub fn credit<H: Host>(host: &mut H, who: Address, wei: u128) {
     if wei > 0 {
         let at = account_slot(host, who);
@@ -56,7 +56,7 @@ pub fn credit<H: Host>(host: &mut H, who: Address, wei: u128) {
     }
 }
 
-/// Refuses a stake, in stake units, that, returned, would not fit beside what still waits to be withdrawn.
+/// Refuses a stake, in stake units, whose return would not fit beside the returned stake that still waits to be withdrawn.
 pub fn check_returnable<H: Host>(host: &H, account: &Account, stake: u64) -> Result<()> {
     let most = UNBONDING_MAX - account.unbonding;
     ensure!(stake <= most, StakeTooHigh(wei(host, stake), wei(host, most)));
@@ -73,8 +73,8 @@ fn take_unbonding<H: Host>(host: &H, account: &mut Account) -> u128 {
     wei(host, core::mem::take(&mut account.unbonding))
 }
 
-/// Lets a returned stake wait until `release`. What waited long enough already becomes credit, so that it does not wait again, unless
-/// open commitments lock it.
+/// Lets a returned stake wait until `release`. An earlier returned stake that waited long enough becomes credit, so that it does not wait
+/// again, unless open commitments lock it.
 pub fn unbond<H: Host>(host: &mut H, who: Address, stake: u64, release: u64, locked: bool, kicked: bool) {
     let mut account = account(host, who);
     if is_mature(host, &account) && !locked {
@@ -124,7 +124,7 @@ pub fn earn<H: Host>(host: &mut H, wei: u128) {
     add(host, INCOME, wei);
 }
 
-/// What validations are paid from beside the fees, in wei: below 2^127, as all fees ever.
+/// The reserve that pays for validations beside the fees, in wei: below 2^127, as all fees ever.
 pub fn reserve<H: Host>(host: &H) -> u128 {
     held(host, RESERVE)
 }
@@ -143,12 +143,12 @@ pub fn draw_reserve<H: Host>(host: &mut H, wei: u128) -> u128 {
     taken
 }
 
-/// What slashes took, in wei: it stays here for good.
+/// The sum of all slashes, in wei: it stays here for good.
 pub fn burnt<H: Host>(host: &H) -> u128 {
     held(host, BURNT)
 }
 
-/// Counts what a slash took.
+/// Counts the amount of a slash.
 pub fn burn<H: Host>(host: &mut H, wei: u128) {
     add(host, BURNT, wei);
 }

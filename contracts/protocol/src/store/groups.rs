@@ -13,7 +13,7 @@ pub fn places<H: Host>(host: &H) -> Places {
     host.get(slot(GROUP_PLACES))
 }
 
-/// A validation group: its place, and what is read of it.
+/// A validation group: its place, and the words read of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
     /// Its place, from 1.
@@ -86,7 +86,7 @@ impl Group {
         ModelSet::load(host, order, offset(self.slot, words::MODELS))
     }
 
-    /// What a member has committed to, or revealed.
+    /// A member's commitment, or its revealed value.
     pub fn answer<H: Host>(&self, host: &H, member: usize) -> Word {
         host.load(self.answer_slot(member))
     }
@@ -133,13 +133,13 @@ impl Group {
         (!self.members.iter().any(waits)).then_some(last)
     }
 
-    /// Whether nobody is left who has committed and not revealed.
+    /// Whether no member is left that has committed and not revealed.
     pub fn revealed(&self) -> bool {
         self.members.iter().all(|m| m.stage != Stage::Committed)
     }
 }
 
-/// What is kept of a commitment.
+/// The part of a commitment that is kept: its first 24 bytes.
 pub fn kept(mut hash: [u8; 32]) -> Word {
     hash[24..].fill(0);
     Word::from_be_bytes(hash)

@@ -81,9 +81,9 @@ pub const GPU_LISTED: u8 = 35;
 pub const GROUPS: u8 = 36;
 /// [`muster_core::record::Places`]: the places of validation groups.
 pub const GROUP_PLACES: u8 = 37;
-/// `uint256`: what validations are paid from beside the fees, in wei.
+/// `uint256`: the reserve that pays for validations beside the fees, in wei.
 pub const RESERVE: u8 = 38;
-/// `uint256`: what slashes took, in wei.
+/// `uint256`: the sum of all slashes, in wei.
 pub const BURNT: u8 = 39;
 /// `mapping(uint256 => Reserved)`: nodes that wait for others, by queue.
 pub const WAITING: u8 = 40;
@@ -131,7 +131,7 @@ pub mod group {
     pub const MODELS: u64 = 2;
     /// [`muster_core::record::Members`].
     pub const MEMBERS: u64 = 4;
-    /// A word for each of these members: the first 24 bytes of its commitment, then what it revealed.
+    /// A word for each of these members: the first 24 bytes of its commitment, then its revealed value.
     pub const ANSWERS: u64 = 5;
     /// Two words of [`muster_core::record::Members`], of a group that has more of them.
     pub const MORE_MEMBERS: u64 = 8;

@@ -1,4 +1,4 @@
-//! What lies in storage: each word has one file that writes it. Nothing here knows a call.
+//! Storage: each word has one file that writes it. Nothing here knows a call.
 
 pub mod accounts;
 pub mod groups;

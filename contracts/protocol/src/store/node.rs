@@ -15,11 +15,11 @@ pub struct NodeHandle {
     pub id: NodeId,
     /// The slot of its record.
     pub slot: Word,
-    /// What it says.
+    /// Its record.
     pub node: Node,
 }
 
-/// A node that has no task and stands in no list. Whoever has one gives it a place, or to somebody who does: else it would be lost.
+/// A node that has no task and stands in no list. Its holder gives it a place, or hands it on: otherwise it would be lost.
 #[must_use = "a node that is given no place is lost"]
 #[derive(Debug)]
 pub struct Unplaced(NodeHandle);
@@ -54,17 +54,17 @@ impl NodeHandle {
         NodeHandle { id, slot, node: host.get(slot) }
     }
 
-    /// Writes what was changed in [`NodeHandle::node`].
+    /// Writes the changes of [`NodeHandle::node`].
     pub fn put<H: Host>(&self, host: &mut H) {
         host.put(self.slot, &self.node);
     }
 
-    /// Who runs it.
+    /// The record of its operator.
     pub fn operator<H: Host>(&self, host: &H) -> Operator {
         host.get(offset(self.slot, node::OPERATOR))
     }
 
-    /// Writes who runs it.
+    /// Sets the record of its operator.
     pub fn set_operator<H: Host>(&self, host: &mut H, operator: &Operator) {
         host.put(offset(self.slot, node::OPERATOR), operator);
     }
@@ -79,7 +79,7 @@ impl NodeHandle {
         host.put(offset(self.slot, node::COMMITMENT), commitment);
     }
 
-    /// What it was singled out for.
+    /// The duty that it was singled out for.
     pub fn assignment<H: Host>(&self, host: &H) -> Assignment {
         host.get(offset(self.slot, node::ASSIGNMENT))
     }
@@ -99,12 +99,12 @@ impl NodeHandle {
         host.put(offset(self.slot, node::ORDER), order);
     }
 
-    /// Sets who pays for the running task, and what is left of its fee.
+    /// Sets the payer of the running task, and the rest of its fee.
     pub fn set_escrow<H: Host>(&self, host: &mut H, escrow: &Escrow) {
         host.put(offset(self.slot, node::ESCROW), escrow);
     }
 
-    /// Who pays for the running (or last) task.
+    /// The payer of the running (or last) task, and the rest of its fee.
     pub fn escrow<H: Host>(&self, host: &H) -> Escrow {
         host.get(offset(self.slot, node::ESCROW))
     }
@@ -130,7 +130,7 @@ impl NodeHandle {
         offset(self.slot, node::IN_USE)
     }
 
-    /// Forgets what an earlier membership last ran: it is no longer loaded.
+    /// Forgets the model that an earlier membership last ran: it is no longer loaded.
     pub fn unload<H: Host>(&self, host: &mut H) {
         let order = self.order(host);
         if order.models > 0 {
@@ -138,7 +138,7 @@ impl NodeHandle {
         }
     }
 
-    /// Its scores, and what its rating is made of.
+    /// Its scores, and the counts behind its rating.
     pub fn scores<H: Host>(&self, host: &H) -> Scores {
         host.get(offset(self.slot, node::SCORES))
     }

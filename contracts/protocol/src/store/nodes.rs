@@ -1,4 +1,4 @@
-//! All joined nodes together: what is kept of them in the head word, and who of them is active. Nothing else writes those words.
+//! All joined nodes together: their counts in the head word, and the list of active ones. Nothing else writes those words.
 
 use crate::abi::{emit, IMuster::*};
 use crate::host::Host;
@@ -11,7 +11,7 @@ use crate::Result;
 use muster_core::id::NodeId;
 use muster_core::record::{Head, Node, Operator, Rules};
 
-/// Nodes ever and at once: what a place in a list can hold.
+/// Nodes ever and at once: the most that a place in a list can hold.
 pub const NODES_MAX: u32 = (1 << 24) - 2;
 
 /// All joined nodes together.
@@ -100,7 +100,7 @@ impl NodeStore {
         self.set_stake_key(host, handle.id, handle.node.stake + 1);
     }
 
-    /// Takes a node that leaves out of the counts, and out of the active ones; gives who runs it.
+    /// Takes a node that leaves out of the counts, and out of the active ones; returns its operator's record.
     pub fn leave<H: Host>(&mut self, host: &mut H, handle: &mut NodeHandle, base: u64) -> Operator {
         self.joined -= 1;
         let operator = if handle.node.inactive() {

@@ -42,7 +42,7 @@ pub fn key_at<H: Host>(host: &H, id: QueueId, pool: &Pool, place: u32) -> u64 {
     }
 }
 
-/// What stands at a place of a pool that has had more than one.
+/// The word of a place of a pool that has had more than one.
 fn lane<H: Host>(host: &H, id: QueueId, place: u32) -> u64 {
     TournamentTree::best(id.0).word(host, 0, place).0[(place & 3) as usize]
 }
@@ -113,7 +113,7 @@ fn set<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32, key: u64
         pool.best = if k > NONE { k } else { 0 };
     }
     let low = least(best.word(host, 0, place));
-    // What does not trail its word is none of the other tree's business.
+    // A value that does not trail its word does not concern the other tree.
     if low != former {
         let key = if low == u64::MAX { NONE } else { !low };
         if let Some(k) = TournamentTree::worst(id.0).set(host, 1, h, place, key) {

@@ -1,6 +1,6 @@
-//! The task queue (the dispatch documents): a queue for each [`Grade`], and in it for each VRAM size (any GPU) and each GPU
-//! group, each a pool; for each grade a tree over the heads of the queues for any GPU, so that a freed node finds its best
-//! task in a few words; a tree over the worst of every queue, so that the lowest value of all is found as quickly.
+//! The task queue (the dispatch documents). Each [`Grade`] has a queue for each VRAM size (any GPU) and each GPU group; each queue is a
+//! pool. For each grade, a tree over the heads of the queues for any GPU finds a freed node's best task in a few words. A tree over the
+//! worst of every queue finds the lowest value of all as quickly.
 
 use crate::host::Host;
 use crate::store::layout::{entry, slot, ENTRIES, QUEUE, QUEUE_GROUPS};
@@ -136,8 +136,8 @@ pub fn best_of_sizes<H: Host>(host: &H, grade: Grade, vram: u16) -> Option<Best>
     best.map(|(key, vram)| Best { queue: QueueId::new(GpuGroup::any(vram as u16), grade), key })
 }
 
-/// The best queued task for a single node of a GPU group: the better head of its own GPU
-/// group and of all queues for any GPU up to its VRAM; the GPU group's on a tie.
+/// The best queued task for a single node of a GPU group: the better of two heads, that of its own GPU group and that of all queues for any
+/// GPU up to its VRAM. On a tie, the GPU group's.
 pub fn best_single<H: Host>(host: &H, own: GpuGroup) -> Option<Best> {
     // `better` of the two, shorter: the largest program carries it.
     let queue = QueueId::new(own, Grade::Single);
@@ -151,9 +151,9 @@ pub fn best_single<H: Host>(host: &H, own: GpuGroup) -> Option<Best> {
     }
 }
 
-/// The best queued task for three nodes, one of them of this GPU group, whose nodes answer `alike` or not. `mates` says whether the
-/// others can be of the same, `vram` how much of it they have otherwise, at most as much as the first; none if there are none. Where
-/// values are equal, images come before answers that have to be equal, and what requires the GPU group before what requires none.
+/// The best queued task for three nodes, one of them of this GPU group, whose nodes answer `alike` or not. `mates` says whether the others
+/// can be of the same group. `vram` is how much VRAM they have otherwise, at most as much as the first; none if there are none. Where
+/// values are equal, images come before answers that must be equal, and tasks that require the GPU group before those that require none.
 pub fn best_replicated<H: Host>(host: &H, own: GpuGroup, alike: bool, mates: bool, vram: Option<u16>) -> Option<Best> {
     let of_group = |grade| if mates { best_of_group(host, grade, own) } else { None };
     let of_sizes = |grade, vram: Option<u16>| best_of_sizes(host, grade, vram?);
@@ -162,8 +162,8 @@ pub fn best_replicated<H: Host>(host: &H, own: GpuGroup, alike: bool, mates: boo
     better(better(mixed, of_group(Grade::Alike)), any)
 }
 
-/// The best queued task for several nodes chosen by their ratings, one of which is of this GPU group: what requires the group on a
-/// tie.
+/// The best queued task for several nodes chosen by their ratings, one of which is of this GPU group. On a tie, a task that requires the
+/// group.
 pub fn best_rated<H: Host>(host: &H, own: GpuGroup) -> Option<Best> {
     if host.get::<Queue>(slot(QUEUE)).rated == 0 {
         return None;
@@ -195,7 +195,7 @@ pub fn queue_at<H: Host>(host: &H, i: u32) -> QueueId {
     QueueId(host.load(entry(host, QUEUE_GROUPS, i as u64 / 8)).lane32(i & 7))
 }
 
-/// Stores a pool, counts what takes several nodes, and carries a changed head or tail up.
+/// Stores a pool, counts tasks for several nodes, and carries a changed head or tail up.
 fn settle<H: Host>(host: &mut H, id: QueueId, before: &Pool, after: &Pool) {
     pool::store(host, id, after);
     let (head, tail) = (id.group().is_any() && before.best != after.best, before.worst != after.worst);

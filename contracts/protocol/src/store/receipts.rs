@@ -1,5 +1,5 @@
-//! Receipts: what became of a task, in storage, for contracts, which cannot read logs. Only for tasks that ask for one. Nothing
-//! else writes their words.
+//! Receipts: the outcome of a task, in storage, for contracts, which cannot read logs. Only for tasks that ask for one. Nothing else writes
+//! their words.
 
 use crate::host::{offset, Host};
 use crate::store::layout::{entry, RECEIPTS};
@@ -11,8 +11,8 @@ fn slot<H: Host>(host: &H, id: TaskId) -> Word {
     entry(host, RECEIPTS, id.0)
 }
 
-/// Writes an open receipt where the order asks for one: both words, the digest's as 1, so that whoever ends the task changes
-/// words and makes none.
+/// Writes an open receipt where the order asks for one. Both words are written, the digest's as 1, so that the call that ends the task
+/// changes words and initialises none.
 pub fn open<H: Host>(host: &mut H, order: &Order) {
     if order.has_receipt() {
         let at = slot(host, order.id);
@@ -34,7 +34,7 @@ pub fn close<H: Host>(host: &mut H, order: &Order, state: u8, node: NodeId, code
     }
 }
 
-/// What stands for the digest of a task that has no result.
+/// The digest's word of a task that has no result.
 pub const UNSET: [u8; 32] = [0; 32];
 
 /// A task's receipt, and the digest of its result, 0 unless it succeeded.

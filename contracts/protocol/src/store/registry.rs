@@ -36,7 +36,7 @@ pub fn is_name(name: &[u8], most: usize) -> bool {
     (1..=most).contains(&name.len()) && name.iter().all(|c| (b' '..=b'~').contains(c))
 }
 
-/// Refuses what cannot be a GPU's name.
+/// Refuses names that no GPU can have.
 pub fn check_gpu_name(name: &[u8]) -> Result<()> {
     ensure!(is_name(name, GPU_NAME_MAX), BadGpuName(name.len(), GPU_NAME_MAX));
     Ok(())
@@ -276,9 +276,9 @@ impl Holders {
     }
 }
 
-/// Everybody who is entered as a holder of one of some models, stale entries included: whoever is not among them holds none. Only if
-/// that takes at most [`ROLL_WORDS`] beyond the first ones, and not where three of four of the joined nodes are entered for one model: there
-/// a try seldom falls on anybody else.
+/// All nodes entered as holders of one of these models, stale entries included: other nodes hold none. None if that takes more than
+/// [`ROLL_WORDS`] beyond the first ones, or where three of four joined nodes are entered for one model: there a try seldom falls on another
+/// node.
 #[inline(never)]
 pub fn roll<H: Host>(host: &H, lists: &[Holders], joined: u32) -> Option<Vec<NodeId>> {
     let (mut all, mut words) = (Vec::new(), 0);

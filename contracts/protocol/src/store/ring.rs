@@ -14,7 +14,7 @@ pub const RING: u16 = 4_096;
 /// Places in the ring of calls; one is always free.
 pub const VALIDATOR_DRAWS: u16 = 256;
 
-/// What waits.
+/// A ring of waiting draws.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ring {
     first: u16,
@@ -101,7 +101,7 @@ impl Ring {
         host.put(offset(slot, 1), order);
     }
 
-    /// The nodes that are chosen for the task at a slot, whose order says that some are.
+    /// The nodes that are chosen for the task at a slot, if its order says that there are any.
     pub fn chosen<H: Host>(&self, host: &H, slot: Word) -> Vec<NodeId> {
         let chosen: Reserved = host.get(offset(slot, PENDING_CHOSEN));
         chosen.all().into_iter().filter(|node| node.0 > 0).collect()

@@ -1,4 +1,4 @@
-//! Which program answers which selector: what the router reads.
+//! The program of each selector: the table that the router reads.
 
 use crate::host::{offset, Host};
 use crate::store::layout::{selector_key, slot, PROGRAMS, SELECTORS};

@@ -1,14 +1,12 @@
-//! Nodes, drawn at random in proportion to an upper bound of their weight: the idle ones, among whom tasks are dispatched, and
-//! the active ones, busy or not, among whom validators are found.
+//! Nodes, drawn at random in proportion to an upper bound of their weight. Tasks are dispatched among the idle ones, and validators are
+//! found among the active ones, busy or not.
 //!
-//! Nodes stand in lists by GPU group and stake class; a member of class c counts 2^c. A tree sums
-//! the counts up: GPU group, VRAM size, 31 sizes, all. Each bound in it is one byte
-//! ([`muster_core::bound`]), rounded up from the sum below, so in a large network most changes stop
-//! at the first word; that of a group's idle nodes stays as long as it is at most twice their total, so
-//! in a small one as well. A draw goes down from the top; where a bound promised more than there is
-//! below, it fails and is drawn again, which keeps the proportions exact. The
-//! bounds know nothing of H, scores or the largest stake: the caller accepts a drawn node with
-//! [weight / bound](crate::flow::draw).
+//! Nodes stand in lists by GPU group and stake class; a member of class c counts 2^c. A tree sums the counts up: GPU group, VRAM size, 31
+//! sizes, all. Each bound in it is one byte ([`muster_core::bound`]), rounded up from the sum below, so in a large network most changes
+//! stop at the first word. The bound of a group's idle nodes stays as long as it is at most twice their total, so most stop there in a
+//! small network as well. A draw goes down from the top. Where a bound exceeds the sum below it, the draw can fail and is made again, which
+//! keeps the proportions exact. The bounds know nothing of H, scores or the largest stake: the caller accepts a drawn node with [weight /
+//! bound](crate::flow::draw).
 
 use crate::host::Host;
 use crate::store::layout::{entry, BRANCHES, CLASSES, MEMBERS};
@@ -268,7 +266,7 @@ fn write_member<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8,
     w.0[3] = match holds.0 {
         0 => others,
         model if others & MODEL == model || others <= MODEL => model | others & !MODEL | held(place),
-        // What is known of others is not forgotten for one.
+        // A known model of others is not forgotten for one.
         _ => others,
     };
     host.store(slot, w);
@@ -319,7 +317,7 @@ impl Neighbours {
         self.model() == model && self.word.0[3] & held(i) != 0
     }
 
-    /// Notes that the `i`-th holds a model; what was known of another one is forgotten.
+    /// Notes that the `i`-th holds a model; a note of another model is forgotten.
     pub fn note(&mut self, i: u32, model: ModelId) {
         if self.model() != model {
             self.word.0[3] = model.0;
@@ -327,7 +325,7 @@ impl Neighbours {
         self.word.0[3] |= held(i);
     }
 
-    /// Forgets what is known of the `i`-th.
+    /// Forgets the note on the `i`-th.
     pub fn forget(&mut self, i: u32) {
         self.word.0[3] &= !held(i);
     }
@@ -391,7 +389,7 @@ pub enum Scope {
 }
 
 impl From<GpuGroup> for Scope {
-    /// What a task that requires this group can go to.
+    /// The scope of a task that requires this group.
     fn from(group: GpuGroup) -> Scope {
         if group.is_any() {
             Scope::Vram(group.vram() as u32)
@@ -462,7 +460,7 @@ impl Field {
         }
     }
 
-    /// Sum of the bounds in it: what `u` of [`Field::pick`] stays below. 0 exactly when nobody is in it.
+    /// Sum of the bounds in it: the end of [`Field::pick`]'s `u`. 0 exactly when no node is in it.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -545,7 +543,7 @@ impl Field {
     }
 }
 
-/// What is done with a group, and its counts; says whether to go on.
+/// A visitor of groups and their counts; returns whether to go on.
 trait Each: FnMut(GpuGroup, Counts) -> bool {}
 impl<F: FnMut(GpuGroup, Counts) -> bool> Each for F {}
 

@@ -61,7 +61,7 @@ impl Suspended {
     }
 }
 
-/// Places there are, and who waits at a place and until when.
+/// The number of places, and a function from a place to the node that waits there and its time.
 pub fn places<H: Host>(host: &H) -> (u32, impl Fn(u32) -> Option<(NodeId, u64)> + '_) {
     let p = pool::load(host, SUSPENDED);
     (p.slots, move |place| {

@@ -46,7 +46,7 @@ impl ModelSet {
         one
     }
 
-    /// Writes what [`ModelSet::load`] reads beside the order.
+    /// Writes the words that [`ModelSet::load`] reads beside the order.
     pub fn store<H: Host>(&self, host: &mut H, slot: Word) {
         if self.len > 1 {
             let [first, second] = self.pack();
@@ -71,7 +71,7 @@ impl ModelSet {
     }
 }
 
-/// A task that has not ended: who pays, what was frozen, what it needs.
+/// A task that has not ended: its payer, its frozen terms, its models.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Task {
     /// Creator and fee.
@@ -89,7 +89,7 @@ impl Task {
         Task { escrow, order, models: ModelSet::load(host, &order, offset(slot, 2)) }
     }
 
-    /// Writes what [`Task::load`] reads.
+    /// Writes the words that [`Task::load`] reads.
     pub fn store<H: Host>(&self, host: &mut H, slot: Word) {
         host.put(slot, &self.escrow);
         host.put(offset(slot, 1), &self.order);

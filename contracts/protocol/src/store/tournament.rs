@@ -12,7 +12,7 @@ use muster_core::word::Word;
 
 /// A place emptied.
 pub const NONE: u64 = 1;
-/// The least key of a pool: what is below it stands in a place that is free.
+/// The least key of a pool: a smaller value marks a free place.
 pub const LEAST: u64 = 1 << 32;
 
 /// One tree among all: a kind, and a number within the kind.
@@ -56,7 +56,7 @@ impl TournamentTree {
         host.load(self.slot(host, level, pos >> (2 * level + 2)))
     }
 
-    /// Sets the key of `pos` at `level`, and what follows from it up to `height`.
+    /// Sets the key of `pos` at `level`, and the words that follow from it up to `height`.
     ///
     /// Gives the greatest key of the whole tree, or none if that stays as it was. Costs one word
     /// (5,000 gas) per level up to the first whose greatest key stays: the word above has it already.

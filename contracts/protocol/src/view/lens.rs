@@ -167,7 +167,7 @@ impl<H: Host> Network<'_, H> {
 
     // ---------------------------------------------------------------- tasks
 
-    /// What all tasks show that have not ended; [`TaskView::status`](IMuster::TaskView) and what goes with it are left to the caller.
+    /// The view of a task that has not ended; [`TaskView::status`](IMuster::TaskView) and its related fields are left to the caller.
     fn task_view(task: &Task, status: u8) -> IMuster::TaskView {
         let o = &task.order;
         IMuster::TaskView {
@@ -196,7 +196,7 @@ impl<H: Host> Network<'_, H> {
         }
     }
 
-    /// What there is not.
+    /// The view of a task that does not exist.
     fn no_task() -> IMuster::TaskView {
         Self::task_view(&Task::default(), NONE_THERE)
     }
