@@ -1,4 +1,4 @@
-//! The program behind administration, parameters, the loupe, payments, and the end of what was queued for too long; see `muster_protocol::admin`.
+//! The program of administration, parameters, the loupe, payments, and the end of tasks queued for too long; see `muster_protocol::admin`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 

@@ -117,7 +117,7 @@ impl Settings {
 enum Phase {
     /// Nothing measured yet.
     Start,
-    /// What a gain must exceed, the best target so far, periods without a rise, and targets tried around it since.
+    /// The gain to exceed, the best target so far, periods without a rise, and targets tried around it since.
     Climbing { reference: u64, at: u64, stationary: u32, tried: u32 },
     /// Smoothed gain.
     Steady { history: u64 },
@@ -128,22 +128,22 @@ enum Phase {
 /// Rounds are summed up over a period; at its end the gain of the period is held against a reference. As set up by
 /// [`Settings::new`]:
 ///
-/// 1. *TargetSearch.* The first period measures the initial target, 0.5, which is the best so far; its gain is the reference, and
-///    it counts as stationary. Each further period tries another target. If its gain is at least 1.01 times the reference,
-///    its target is the best now, and the next one lies further in the same direction: by 0.02, from a factor of 1.05 on by
-///    0.05, from 1.15 on by 0.10. If not, the period was stationary, and the next target lies on the other side of the best:
-///    at a distance of 0.05 after the first trial in vain, then 0.10, 0.20 and 0.40 ([`Search::Doubling`]), so that a plateau
-///    is searched from end to end before it is believed to be the top. Targets stay within 0 and 1. After each of these
-///    periods 0.3 of its gain and 0.7 of the reference make the new reference ([`Reference::Periods`]).
+/// 1. *TargetSearch.* The first period measures the initial target, 0.5, which is the best so far. Its gain is the reference, and it counts
+///    as stationary. Each further period tries another target. If its gain is at least 1.01 times the reference, its target is the best
+///    now, and the next one lies further in the same direction. The step is 0.02, from a factor of 1.05 on 0.05, from 1.15 on 0.10. If the
+///    gain is less, the period was stationary, and the next target lies on the other side of the best. Its distance is 0.05 after the first
+///    trial in vain, then 0.10, 0.20 and 0.40 ([`Search::Doubling`]), so that a plateau is searched from end to end before it is believed
+///    to be the top. Targets stay within 0 and 1. After each of these periods 0.3 of its gain and 0.7 of the reference make the new
+///    reference ([`Reference::Periods`]).
 /// 2. *Arrive.* After the fifth stationary period in a row the best target is kept, and the reference becomes the history.
 ///    The least time is therefore five periods, 50 rounds, as the paper has it.
-/// 3. *Watch.* After each further period the gain is compared with the history, which is then smoothed in the same way.
-///    A factor of 1.15 between them, either way, starts a new climb from where the target is: downwards if the gain fell
-///    (workers have become less reliable, the target can't be met any more), upwards if it rose.
+/// 3. *Watch.* After each further period the gain is compared with the history, which is then smoothed in the same way. A factor of 1.15
+///    between them, either way, starts a new climb from the current target. It goes downwards if the gain fell (workers have become less
+///    reliable, and can no longer meet the target), upwards if it rose.
 ///
-/// Why the reference is smoothed: 10 rounds with 100 workers are some 300 groups, so a success rate s is measured to within
-/// sqrt((1 - s) / 300 s) of itself, 1.5 % for 0.94 and 9 % for 0.3, which is more than the threshold of 1.01. The best of several
-/// such measures is mostly the luckiest, and held against it ([`Reference::Best`]) a better target looks no better.
+/// Why the reference is smoothed: 10 rounds with 100 workers are some 300 groups, so a success rate s is measured to within sqrt((1 - s) /
+/// 300 s) of itself. That is 1.5 % for 0.94 and 9 % for 0.3, more than the threshold of 1.01. The best of several such measures is mostly
+/// the luckiest, and held against it ([`Reference::Best`]) a better target looks no better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HillClimber {
     settings: Settings,
@@ -177,8 +177,8 @@ impl HillClimber {
         matches!(self.phase, Phase::Steady { .. })
     }
 
-    /// As it was when [`HillClimber::state`] gave this, with `target` as its target: what has been taken in since the last adjustment is
-    /// left out.
+    /// The climber as it was when [`HillClimber::state`] returned this, with `target` as its target. Rounds taken in since the last
+    /// adjustment are left out.
     pub fn resume(settings: Settings, target: u64, state: &TargetSearch) -> Self {
         let &TargetSearch { gain: reference, at, stationary, tried, .. } = state;
         let phase = match state.phase {
@@ -189,8 +189,8 @@ impl HillClimber {
         Self { settings, target, upwards: state.upwards, phase, rounds: 0, tally: Tally::default() }
     }
 
-    /// What [`HillClimber::resume`] needs, nothing taken in. Beyond 65,535 periods without a rise, and 255 targets tried, it counts no
-    /// further.
+    /// The input of [`HillClimber::resume`], without the rounds taken in. It counts at most 65,535 periods without a rise, and 255 targets
+    /// tried.
     pub fn state(&self) -> TargetSearch {
         let start = TargetSearch { upwards: self.upwards, ..TargetSearch::START };
         match self.phase {
@@ -303,14 +303,13 @@ pub const TARGET_STEP: u64 = WAD / 50;
 /// How many there are, 0 and 1e18 among them.
 const TARGETS: usize = (WAD / TARGET_STEP) as usize + 1;
 
-/// The target among the multiples of [`TARGET_STEP`], a wad, around which groups have the largest expected gain; the lowest of equals,
-/// and 0 if there is no group.
+/// The target among the multiples of [`TARGET_STEP`], a wad, around which groups have the largest expected gain; the lowest of equals, and
+/// 0 if there is no group.
 ///
-/// Ours. For each target all `workers` are divided by `form` into groups, one after the other, as long as it forms one; their expected
-/// successes are the sum of the groups' likelihoods by `L`. What counts is the sum of a target's gain and of those of its two
-/// neighbours, 0 and 1e18 being their own outer ones: which target just lets these workers form one group more is their luck, and the
-/// largest of many gains that luck moves is mostly a lucky one. `scratch` is as long as `workers` and is overwritten. `form` puts a
-/// group at the front of what is free.
+/// Ours. For each target, `form` divides all `workers` into groups, one after the other, as long as it forms one. Their expected successes
+/// are the sum of the groups' likelihoods by `L`. The sum of a target's gain and of its two neighbours' decides; 0 and 1e18 are their own
+/// outer neighbours. Which target just lets these workers form one group more is luck, and the largest of many gains that luck moves is
+/// mostly a lucky one. `scratch` is as long as `workers` and is overwritten. `form` puts a group at the front of the free workers.
 pub fn best_target<T: Clone, L: Likelihood<T>>(
     alpha: u64,
     (min, max): (usize, usize),
@@ -356,11 +355,11 @@ pub fn best_target<T: Clone, L: Likelihood<T>>(
 /// Predictive targets whose mean is used, once there were so many.
 pub const TARGETS_MEANT: u8 = 3;
 
-/// The target to use, a wad, rounded down, after `before` predictive ones that came to `former`, when the next is `best`: their mean,
-/// in which from the [`TARGETS_MEANT`]-th on the last has that part, and what was before fades.
+/// The target to use, a wad, rounded down, when the next predictive one is `best`, after `before` of them whose mean is `former`. It is
+/// their mean. From the [`TARGETS_MEANT`]-th on, the last has that part in it, and earlier ones fade.
 ///
-/// Each is computed from a few of the workers, other ones each time. The first stands for itself: a mean with a target that was only
-/// a beginning would take several periods to leave it.
+/// Each is computed from a few of the workers, different ones each time. The first stands for itself: a mean with the initial target would
+/// take several periods to leave it.
 pub fn mean_target(former: u64, before: u8, best: u64) -> u64 {
     let count = u64::from(before.min(TARGETS_MEANT - 1)) + 1;
     (former.min(WAD) * (count - 1) + best.min(WAD)) / count

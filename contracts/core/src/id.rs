@@ -35,7 +35,7 @@ id! {
 }
 
 id! {
-    /// A model's number, given by whoever uses it; at most 40 bits. 0 is no model.
+    /// A model's number, given by its users; at most 40 bits. 0 is no model.
     pub struct ModelId(u64);
 }
 

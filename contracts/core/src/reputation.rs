@@ -67,8 +67,8 @@ pub fn vote<T: PartialEq>(answers: &[Option<T>], correct: &mut [bool]) -> Option
     vote_by(answers, correct, |a, b| a == b)
 }
 
-/// [`vote`], where `same` says whether two answers agree: each with itself, and if one with another then the other with the one.
-/// It need not be transitive; right is whoever agrees with the first member that more than half agree with.
+/// [`vote`], where `same` says whether two answers agree: each with itself, and if one with another then the other with the one. It need
+/// not be transitive. Right are the members that agree with the first one that more than half agree with.
 pub fn vote_by<T>(answers: &[Option<T>], correct: &mut [bool], same: impl Fn(&T, &T) -> bool) -> Option<usize> {
     let agree = |a: &Option<T>, b: &Option<T>| a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| same(a, b));
     let agreeing = |answer: &Option<T>| answers.iter().filter(|other| agree(other, answer)).count();
@@ -96,9 +96,8 @@ pub trait Likelihood<T: ?Sized>: Default {
 /// Instead of enumerating 2^n subsets it keeps the probability of each number of correct answers and folds in one member
 /// at a time: O(n^2) for a group, O(n) for a member. Even groups need one answer more than half, like odd ones.
 ///
-/// Never above the true value for the given ratings and less than 1e-17 + 1e-18 below it: probabilities are scaled by
-/// 2^64; each product is rounded so that mass stays at the smaller number of correct answers, at most 120 times in a
-/// group of 15, and none is lost.
+/// Never above the true value for the given ratings, and less than 1e-17 + 1e-18 below it. Probabilities are scaled by 2^64. Each product
+/// is rounded so that mass stays at the smaller number of correct answers, at most 120 times in a group of 15; none is lost.
 #[derive(Clone, Debug)]
 pub struct Exact {
     probability: [u64; MAX_GROUP + 1],
@@ -350,15 +349,15 @@ fn grow<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule, mut next: impl FnMut(&
     Some(formed)
 }
 
-/// Tight-fit (section 4.3.3): the smallest group that reaches the target, by a small margin; if none does, what
-/// `fallback` says. `None` if fewer than Rmin are free.
+/// Tight-fit (section 4.3.3): the smallest group that reaches the target, by a small margin; if none does, the group that `fallback` names.
+/// `None` if fewer than Rmin are free.
 ///
-/// `free` must be sorted by falling rating, so that the likelihood falls along the slice. The paper names a binary search and
-/// its cost, and this is how we read it: for each size from Rmin on, the last run of neighbours that reaches the target is
-/// searched; of the first that there is, the last member is then moved as far down the slice as the target allows, by a second
-/// search. No smaller group reaches the target; others of that size can come closer to it, for all members but the last stay
-/// neighbours. If not even the best members of any size do, one of those fronts is taken. The group is moved to the front, the
-/// others stay sorted. At most (Rmax - Rmin + 1) + 2 log2(free) evaluations.
+/// `free` must be sorted by falling rating, so that the likelihood falls along the slice. The paper names a binary search and its cost, and
+/// this is how we read it. For each size from Rmin on, the last run of neighbours that reaches the target is searched. The last member of
+/// the first such run is then moved as far down the slice as the target allows, by a second search. No smaller group reaches the target.
+/// Others of that size can come closer to it, for all members but the last stay neighbours. If not even the best members of any size reach
+/// it, one of those fronts is taken. The group is moved to the front, the others stay sorted. At most (Rmax - Rmin + 1) + 2 log2(free)
+/// evaluations.
 pub fn tight_fit<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule, fallback: Fallback) -> Option<Formed> {
     fit::<T, L, true>(free, rule, fallback)
 }

@@ -72,10 +72,10 @@ pub struct Judgement {
 /// Judges a group. `same` says whether two answers agree; it need not be transitive, and is asked of an earlier and a later
 /// member only.
 ///
-/// Whoever agrees with anyone is right. The right ones score 10, 5, 2 in the order of their elapsed times, of equals the earlier
-/// commitment first, then the earlier member. Wrong, withheld and missing answers score 0 beside them. An error is no answer: it
-/// agrees with nobody and is not scored, since it is all that an honest node can say of a task that nobody can run. Where no two
-/// agree nothing is scored. Withholding is withholding whatever the others did.
+/// Members that agree with any other are right. The right ones score 10, 5, 2 in the order of their elapsed times; of equals the earlier
+/// commitment comes first, then the earlier member. Wrong, withheld and missing answers score 0 beside them. An error is no answer: it
+/// agrees with nobody and is not scored, since an honest node can say no more of a task that nobody can run. Where no two agree, nothing is
+/// scored. A withheld answer counts as withheld whatever the others did.
 pub fn judge<A>(members: &[Member<A>; MEMBERS], same: impl Fn(&A, &A) -> bool) -> Judgement {
     let mut right = [false; MEMBERS];
     for (i, first) in members.iter().enumerate() {
@@ -133,9 +133,9 @@ pub fn has_images(a: &Images, images: u8) -> bool {
     a.iter().enumerate().all(|(i, &hash)| (hash != 0) == (i < images as usize))
 }
 
-/// A node's pay, in wei, for a task of this fee that is sampled with probability `sample_bps` / 10000: fee / (1 + 2 r), rounded
-/// down. What is left of the fee lets a validation pay three such payments: in expectation r (3 / (1 + 2 r) - 1) fees are
-/// spent on it, and (1 - r) (1 - 1 / (1 + 2 r)) are left, which is the same. Fees are below 2^100.
+/// A node's pay, in wei, for a task of this fee that is sampled with probability `sample_bps` / 10000: fee / (1 + 2 r), rounded down. The
+/// rest of the fee lets a validation pay three such payments. In expectation, r (3 / (1 + 2 r) - 1) fees are spent on validation, and (1 -
+/// r) (1 - 1 / (1 + 2 r)) are left over, which is the same. Fees are below 2^100.
 pub fn payment(fee: u128, sample_bps: u16) -> u128 {
     fee * 10_000 / (10_000 + 2 * sample_bps as u128)
 }
@@ -151,21 +151,21 @@ pub struct Pot {
 }
 
 impl Pot {
-    /// Of a fee that its members share, of whom so many `failed`: a failed member's part, rounded down, is not shared out to the others.
+    /// A fee that its members share, `failed` of which failed: a failed member's part, rounded down, is not shared out to the others.
     pub fn of_fee(fee: u128, members: usize, failed: usize) -> Pot {
         Pot { fee: fee - fee / members.max(1) as u128 * failed as u128, reserve: 0 }
     }
 
-    /// Of a sampled task whose node is paid `single` where there is no group: one such payment for each member that did not fail. Unless
-    /// the first has revealed an answer, the reserve adds nothing: a task whose node reports an error pays nothing into it either, and
-    /// what was committed to and not revealed may have been one.
+    /// The pot of a sampled task whose node is paid `single` where there is no group: one such payment for each member that did not fail.
+    /// The reserve adds nothing unless the first has revealed an answer: a task whose node reports an error pays nothing into it either,
+    /// and a commitment that was not revealed may have been an error.
     pub fn of_payments(fee: u128, single: u128, members: usize, failed: usize, answered: bool) -> Pot {
         let whole = single * members.saturating_sub(failed) as u128;
         Pot { fee: whole.min(fee), reserve: if answered { whole.saturating_sub(fee) } else { 0 } }
     }
 }
 
-/// Shares a pot by scores, rounded down, the remainder to the last who has one. All of it is shared if any score is above 0.
+/// Shares a pot by scores, rounded down, the remainder to the last member with a score. All of it is shared if any score is above 0.
 pub fn shares(pot: u128, scores: &[Option<u8>; MEMBERS]) -> [u128; MEMBERS] {
     let score = |i: usize| scores[i].unwrap_or(0) as u128;
     let sum: u128 = (0..MEMBERS).map(score).sum();

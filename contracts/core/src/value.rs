@@ -36,10 +36,9 @@ const ORDER: u32 = 26;
 
 /// The key of a queued task: greater is served first, and the least of all is evicted first.
 ///
-/// The upper 38 bits are fee / estimate as a float with 32 significant bits (7 of exponent, 31 of
-/// mantissa after the leading one), rounded down; the lower 26 bits fall with the task's id, so that among equal values
-/// the earlier task is the greater key. Two equal values compare by arrival as long as fewer than
-/// 2^26 tasks were created between them. Keys 0 and 1 are never made: they mean "none".
+/// The upper 38 bits are fee / estimate as a float with 32 significant bits (7 of exponent, 31 of mantissa after the leading one), rounded
+/// down. The lower 26 bits fall with the task's id, so that among equal values the earlier task is the greater key. Two equal values
+/// compare by arrival as long as fewer than 2^26 tasks were created between them. Keys 0 and 1 are never made: they mean "none".
 #[inline]
 pub fn key(fee: u128, estimate: u32, id: TaskId) -> u64 {
     let v = (fee.max(1) << 31) / estimate.max(1) as u128;

@@ -194,8 +194,8 @@ pub fn sqrt_u128(x: u128) -> u64 {
 
 /// floor(sqrt(x)) of a value with a 1 in its two topmost bits.
 fn sqrt_normal(x: u64) -> u64 {
-    // The same step on 32 + 32 bits, with the 16-bit root from an integer Newton iteration: from above it falls until it
-    // has reached the floor, and a start within 2 bits makes that a handful of steps.
+    // The same step on 32 + 32 bits, with the 16-bit root from an integer Newton iteration. From above, the iteration falls until it has
+    // reached the floor, and a start within 2 bits makes that a handful of steps.
     let hi = x >> 32;
     let mut s = 1 << 16;
     loop {
@@ -272,8 +272,8 @@ const FACTORIAL_9: u64 = 50_834_281_508_238;
 
 /// e^(-x) of a wad, as a wad, rounded to the nearest.
 ///
-/// Within 0.8 units of the true value for every x, so never off by more than one unit of 1e-18; 1e18 exactly at 0; 0
-/// from about 42.14 on, where the true value is below half a unit. Non-increasing.
+/// Within 0.8 units of the true value for every x, so never off by more than one unit of 1e-18. It is 1e18 exactly at 0, and 0 from about
+/// 42.14 on, where the true value is below half a unit. Non-increasing.
 ///
 /// With t = x log2(e) = k + i/16 + g the result is 2^-k 2^-(i/16) 2^-g: a shift, one of 16 table entries, and nine terms
 /// of the series of e^-z, z = g ln 2 < 0.0434. All of it in units u = 2^-64.
@@ -282,18 +282,17 @@ const FACTORIAL_9: u64 = 50_834_281_508_238;
 /// - `LOG2_E` is off by at most half a unit in 3.8e18: as if x were off by 1.4e-19 of itself; e^-x moves by at most
 ///   1.4e-19 x e^-x <= 0.05 units of 1e-18.
 /// - f = i/16 + g drops less than 1 u, hence m = 2^-f rises by less than 0.7 u.
-/// - z is at most 1.04 u too small and 0.04 u too large; z^2/2 - ... at most 1.1 u too small and 0.1 u too large (one
-///   floor; all inner errors shrink by z); so d = 1 - e^-z is off by at most 1.2 u; the omitted tenth term is 2^-67.
+/// - z is at most 1.04 u too small and 0.04 u too large; z^2/2 - ... at most 1.1 u too small and 0.1 u too large (one floor; all inner
+///   errors shrink by z). So d = 1 - e^-z is off by at most 1.2 u; the omitted tenth term is 2^-67.
 /// - The table is off by at most 1 u, the last product's floor adds at most 1 u: m lies within -2.2 u .. +2.7 u of 2^-f.
 /// - In all less than 3.5 u = 0.19 units of 1e-18, plus half a unit for rounding, plus 1/8 of a unit from the floor
 ///   before it.
 ///
 /// # Monotone
-/// A step of one unit in x moves t by `LOG2_E` / 2^121 exactly, hence f (with k) by at least floor(`LOG2_E` / 2^57) = 26 u.
-/// The true 2^-f, at least 1/2, falls by at least 26 ln 2 / 2 = 9.01 u, while m's error ranges over less than 5 u: so m falls
-/// by more than 4 u, and h = floor(8e18 m) does not rise. Where k rises by one and f starts again, the same holds of m / 2^k
-/// (the second's error is even halved): m' < 2 m - 8 u, hence h' < 2 * 8e18 m - 3.4 < 2 h. The last shift rounds h / 2^k,
-/// which is monotone.
+/// A step of one unit in x moves t by `LOG2_E` / 2^121 exactly, hence f (with k) by at least floor(`LOG2_E` / 2^57) = 26 u. The true 2^-f,
+/// at least 1/2, falls by at least 26 ln 2 / 2 = 9.01 u, while m's error ranges over less than 5 u. So m falls by more than 4 u, and h =
+/// floor(8e18 m) does not rise. Where k rises by one and f starts again, the same holds of m / 2^k (the second's error is even halved): m'
+/// < 2 m - 8 u, hence h' < 2 * 8e18 m - 3.4 < 2 h. The last shift rounds h / 2^k, which is monotone.
 pub fn exp_neg_wad(x: u128) -> u64 {
     if x >= EXP_NEG_ZERO {
         return 0;

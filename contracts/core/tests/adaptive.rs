@@ -105,7 +105,7 @@ fn the_best_target_is_searched_around_at_doubled_distances() {
     assert_eq!(climber.target(), 55 * (WAD / 100));
 }
 
-/// A start that is lucky once: held against that gain nothing is ever better, against a smoothed one what is better soon is.
+/// A start that is lucky once: against its gain no target ever looks better, against a smoothed one a better target soon does.
 #[test]
 fn a_smoothed_reference_forgets_luck() {
     let after_luck = |reference| {
@@ -199,7 +199,7 @@ fn there_is_a_best_target_for_anybody() {
 
 #[test]
 fn a_predictive_target_is_a_mean_of_which_the_last_has_a_third() {
-    // What stood there before has no part in it.
+    // The initial target has no part in it.
     assert_eq!(mean_target(WAD / 2, 0, WAD), WAD);
     assert_eq!(mean_target(WAD, 1, WAD / 5 * 2), WAD / 10 * 7);
     assert_eq!(mean_target(WAD / 10 * 7, 2, WAD), WAD / 10 * 8);
@@ -219,7 +219,7 @@ fn where_nothing_succeeds_nothing_rises() {
     assert_eq!(climber.target(), WAD / 2);
 }
 
-/// What is kept between two periods is all that the next one needs: in every phase, upwards and downwards.
+/// The state kept between two periods suffices for the next one: in every phase, upwards and downwards.
 #[test]
 fn a_climb_goes_on_from_its_state() {
     let mut phases = [0; 3];

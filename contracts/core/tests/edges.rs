@@ -1,4 +1,4 @@
-//! What `script/mutants` changed without another test noticing: the edges of the small formulas.
+//! The edges of the small formulas: changes by `script/mutants` that no other test noticed.
 
 use muster_core::id::{GpuGroup, Grade, NodeId, QueueId, TaskId};
 use muster_core::qos::*;
@@ -121,7 +121,7 @@ fn weights_at_their_edges() {
         [(0, true), (0, false), (3, true), (3, false)].map(|(total, local)| largest_boost(total, local)),
         [WAD, WAD, 2 * WAD, WAD / 10 * 13]
     );
-    // What a candidate can have is what the boost comes to at most.
+    // A candidate can have at most the largest boost.
     assert_eq!((locality_boost(8, 8, 8), locality_boost(0, 8, 8)), (largest_boost(8, true), largest_boost(8, false)));
     // Numbers without a bit in common are no zeros.
     assert_eq!(harmonic(1 << 59, 1 << 58), (1 << 59) / 3);

@@ -156,7 +156,7 @@ fn votes_need_more_than_half() {
     let (a, b, c, d, none) = (Some(1), Some(2), Some(3), Some(4), None);
     assert_eq!(judged(&[a, b, a]), (Some(0), vec![true, false, true]));
     assert_eq!(judged(&[b, a, a, none, a]), (Some(1), vec![false, true, true, false, true]));
-    // Half is not enough; the Optimistic heuristic then believes whoever agrees with another.
+    // Half is not enough; the Optimistic heuristic then believes members that agree with another.
     assert_eq!(judged(&[a, a, b, c]), (None, vec![true, true, false, false]));
     assert_eq!(judged(&[a, a, b, b]), (None, vec![true; 4]));
     assert_eq!(judged(&[a, b, c, d, none]), (None, vec![false; 5]));
@@ -186,7 +186,7 @@ fn rule(rng: &mut ChaCha8Rng) -> Rule {
     Rule::new(min, min + rng.next_u32() as usize % 7, rating(rng)).unwrap()
 }
 
-/// Every algorithm, over and over until the workers are used up: who is where, and why a group ended.
+/// Every algorithm, repeatedly until the workers are used up: the place of each worker, and why a group ended.
 #[test]
 fn groups_partition_the_workers() {
     let mut random = rng(7);
@@ -280,8 +280,9 @@ fn tight_fit_of_neighbours_is_the_tightest() {
     }
 }
 
-/// Tight-fit of neighbours and by both searches against an exhaustive search through all groups of every size, on small pools: the size is always the smallest, the
-/// margin over the target never below the optimum, and with the second search never above that of runs of neighbours.
+/// Tight-fit of neighbours and by both searches against an exhaustive search through all groups of every size, on small pools. The size is
+/// always the smallest, and the margin over the target never below the optimum. With the second search it is never above that of runs of
+/// neighbours.
 #[test]
 fn both_searches_of_tight_fit_against_the_exact_optimum() {
     let mut random = rng(12);
@@ -392,7 +393,7 @@ fn random_groups_are_uniform() {
         // 19 degrees of freedom: above 43.8 in one case of a thousand (and less: drawn without replacement).
         assert!(chi_square < 43.8, "{chi_square}");
     }
-    // A careless caller's pick is taken modulo what is left.
+    // A careless caller's pick is taken modulo the number of free workers.
     let mut free = vec![WAD / 2; 9];
     assert!(fixed_size(&mut free, &rule, |_| usize::MAX).is_some());
 }

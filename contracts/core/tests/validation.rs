@@ -1,4 +1,4 @@
-//! Every outcome of a validation group, and what holds for all of them.
+//! Every outcome of a validation group, and the properties of all of them.
 
 use muster_core::record::MEMBERS;
 use muster_core::validation::Verdict::{Failed, Open, Right, TimedOut, Withheld, Wrong};
@@ -115,7 +115,7 @@ fn what_holds_for_every_group() {
     assert_eq!(groups, 729);
 }
 
-/// A failed member's part is not shared out, and the reserve adds only to what a first node has answered.
+/// A failed member's part is not shared out, and the reserve only adds to a first node's answer.
 #[test]
 fn a_pot_leaves_out_who_failed() {
     assert_eq!(Pot::of_fee(100, 3, 0), Pot { fee: 100, reserve: 0 });
@@ -139,7 +139,7 @@ fn a_pot_is_shared_by_scores_to_the_last_wei() {
     assert_eq!(shares(most, &[Some(2), Some(10), Some(5)]).iter().sum::<u128>(), most);
 }
 
-/// What sampling costs and what it leaves balance: in expectation nobody pays for validation but by the lower payment.
+/// The cost of sampling and the rest of the fees balance: in expectation nobody pays for validation but by the lower payment.
 #[test]
 fn payments_balance() {
     let fee = 1_000_000_000_000_000_000u128;

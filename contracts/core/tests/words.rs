@@ -1,12 +1,12 @@
 //! Every record and its word are one to one, for all values, shown without a solver.
 //!
 //! Reading and writing a field are made of shifts, masks and bitwise ors alone ([`muster_core::word::Word::bits`] and `set_bits`). Each is
-//! therefore linear: what it does to a word is the bitwise or of what it does to the word's single bits. So three checks on single bits and
+//! therefore linear: its result for a word is the bitwise or of its results for the word's single bits. So three checks on single bits and
 //! pairs of bits hold for all words:
 //!
 //! 1. a record's word has no bit outside its fields, and each bit within them comes back (`pack(unpack(bit)) == bit`);
 //! 2. no two bits meet (`pack(unpack(a | b)) == a | b`), so no field touches another;
-//! 3. what is outside the fields is read by none.
+//! 3. no field reads a bit outside it.
 //!
 //! A `bool` of eight bits holds 0 and 1 only: of its bits the lowest comes back, and the others read as true. Random words check the linearity
 //! that the argument rests on.
@@ -32,7 +32,7 @@ fn or(a: Word, b: Word) -> Word {
     out
 }
 
-/// What comes back of a word: every bit of a field, and of a `bool` whether there is any.
+/// The part of a word that comes back: every bit of a field, and of a `bool` whether there is any.
 fn kept<T: Packed>(word: Word) -> Word {
     let (mut out, mut at) = (Word::ZERO, 0);
     for &(_, width, kind) in T::FIELDS {

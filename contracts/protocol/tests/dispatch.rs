@@ -1,4 +1,4 @@
-//! The dispatch tables: what they take for well-formed, what they answer, and that nothing gets through them that should not.
+//! The dispatch tables: the calls that they accept, their answers, and that no malformed call gets through them.
 
 use alloy_primitives::U256;
 use alloy_sol_types::{sol_data, SolCall, SolInterface, SolType};
@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 
 /// Random calls of each function.
 const RANDOM: u64 = 1_000;
-/// What the router answers itself.
+/// The calls that the router answers itself.
 const ROUTERS: [u8; 4] = installCall::SELECTOR;
 
-/// A well-formed call, and what becomes of an answer that is read and written again by the interface's own codec.
+/// A well-formed call, and the bytes that the interface's own codec makes of its answer after reading it.
 struct Sample {
     signature: &'static str,
     data: Vec<u8>,
@@ -179,7 +179,7 @@ fn peopled() -> World {
     w
 }
 
-/// What a call would give; nothing of it stays.
+/// The answer that a call would give; none of its effects stay.
 fn tried(w: &mut World, from: [u8; 20], value: u128, data: &[u8]) -> Result<Vec<u8>> {
     let mut said = None;
     let undone = w.raw(from, value, |m| {
@@ -271,7 +271,7 @@ fn what_no_table_has_is_unknown_and_less_than_a_selector_malformed() {
     }
 }
 
-/// What others ask of a program stands beside its own functions, and behind no selector of the router.
+/// Calls between programs stand beside a program's own functions, and behind no selector of the router.
 #[test]
 fn a_program_answers_its_own_functions_and_what_others_ask_of_it() {
     type Run = fn(&mut Memory, &[u8]) -> Result<Vec<u8>>;
@@ -322,7 +322,7 @@ fn a_program_answers_its_own_functions_and_what_others_ask_of_it() {
     }
 }
 
-/// What is answered is what the interface's own codec reads, and writes the same.
+/// The interface's own codec reads each answer, and writes the same.
 #[test]
 fn answers_are_as_the_interface_encodes_them() {
     let mut w = peopled();
@@ -373,9 +373,9 @@ fn values_are_written_as_the_interface_encodes_them() {
     }
 }
 
-// ---------------------------------------------------------------- what is not well-formed
+// ---------------------------------------------------------------- malformed calls
 
-/// What stands in a word of well-formed arguments.
+/// The contents of a word of well-formed arguments.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
     /// A number of so many bits.
@@ -408,7 +408,7 @@ fn number(data: &[u8], at: usize) -> usize {
     u64::from_be_bytes(data[at + 24..at + 32].try_into().unwrap()) as usize
 }
 
-/// Where the words of arguments stand whose heads begin at `base`.
+/// The places of the words of arguments whose heads begin at `base`.
 fn walk(kinds: &[&str], data: &[u8], base: usize, out: &mut Vec<(usize, Kind)>) {
     let mut next = base;
     for kind in kinds {
@@ -583,7 +583,7 @@ fn mutated(d: &mut Dice, s: &Sample, words: &[(usize, Kind)]) -> Vec<u8> {
     data
 }
 
-/// Whatever comes, it is answered or refused by type, and means what the interface's own decoder reads from it.
+/// Every call is answered, or refused by type, and means what the interface's own decoder reads from it.
 #[test]
 fn random_calls_mean_what_the_interface_reads_from_them() {
     let (mut w, mut d) = (peopled(), Dice(4));
@@ -600,7 +600,7 @@ fn random_calls_mean_what_the_interface_reads_from_them() {
             calls += 1;
             if said == Err(refusal!(MalformedCalldata(selector))) {
                 bad += 1;
-                // What is encoded as the ABI demands to the bit is never refused for its form.
+                // A call encoded exactly as the ABI demands is never refused for its form.
                 let read = IMusterCalls::abi_decode_validate(&data);
                 let strict = read.ok().filter(|call| call.abi_encode() == data);
                 assert!(strict.is_none(), "{strict:?}");
@@ -610,7 +610,7 @@ fn random_calls_mean_what_the_interface_reads_from_them() {
             if !strange {
                 let read = IMusterCalls::abi_decode(&data).unwrap_or_else(|e| panic!("{}: {e}", s.signature));
                 let plain = tried(&mut w, from, value, &read.abi_encode());
-                // That decoder mends what is no UTF-8.
+                // That decoder mends bytes that are no UTF-8.
                 assert!(said == plain || format!("{read:?}").contains('\u{fffd}'), "{read:?}: {said:?}, {plain:?}");
             }
             match said {

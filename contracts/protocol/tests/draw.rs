@@ -76,7 +76,7 @@ fn judge(name: &str, seen: &BTreeMap<u32, u64>, expected: &BTreeMap<u32, f64>) {
     assert!(off > limit(df), "{name}: a bias of 5 % goes unseen: {off} at {df}");
 }
 
-/// What the test knows of a node, in plain numbers.
+/// A node as the test knows it, in plain numbers.
 #[derive(Clone)]
 struct Peer {
     tokens: f64,
@@ -266,7 +266,7 @@ impl Fleet {
         (seen, undecided)
     }
 
-    /// The weights of everyone who may be drawn.
+    /// The weights of all nodes that may be drawn.
     fn expected(&self, wanted: &muster_protocol::IMuster::TaskSpec, gpu: Option<(&str, u16)>) -> BTreeMap<u32, f64> {
         let now = self.w.mem.now;
         let largest = self.peers.values().map(|p| p.tokens).fold(0.0, f64::max);
@@ -334,8 +334,8 @@ fn equal_stakes_and_unequal_scores() {
     f.check("equal stakes, half with full scores", &spec(0, &[]), None, 200_000);
 }
 
-/// A holder that a try met and rejected by weight leaves the draw undecided; taken for "none seen" it would send the draw to a
-/// search among 16 of the 40, which favours the light ones.
+/// A holder that a try met and rejected by weight leaves the draw undecided. If it were taken for "none seen", the draw would search among
+/// 16 of the 40, which favours the light ones.
 #[test]
 fn a_holder_rejected_by_weight_is_a_holder_seen() {
     let mut f = Fleet::new();
@@ -471,8 +471,8 @@ fn more_gpu_models_of_one_size_than_one_and_two_levels_hold() {
     assert!(matches!(net.draw(&task, &mut rng), Draw::Nobody), "an empty tree is exactly empty");
 }
 
-/// Where many hold a model and few of them are idle, a draw may meet none of those: how often it goes to a node that does not
-/// hold the model although one that does is idle.
+/// Where many hold a model and few of them are idle, a draw may meet none of those. Measures how often it goes to a node without the model
+/// although a holder is idle.
 #[test]
 fn how_often_an_idle_holder_is_missed_in_a_busy_network() {
     const NODES: u64 = 1_000;
@@ -515,10 +515,9 @@ fn how_often_an_idle_holder_is_missed_in_a_busy_network() {
     }
 }
 
-/// With more than 16 entries the holders cannot all be looked at. Where at least a quarter of the
-/// network holds a model the draw is by rejection and stays exact but for the few cases in which no
-/// try falls on a holder; where fewer do, 16 random ones are looked at, which favours light nodes.
-/// Half the sum of all differences (the total variation distance) says by how much.
+/// With more than 16 entries the holders cannot all be looked at. Where at least a quarter of the network holds a model, the draw is by
+/// rejection, and stays exact but for the few cases in which no try falls on a holder. Where fewer do, 16 random ones are looked at, which
+/// favours light nodes. Half the sum of all differences (the total variation distance) measures by how much.
 #[test]
 fn what_a_search_that_is_not_exhaustive_costs_in_exactness() {
     // Chance alone gives about 0.01 at 100,000 draws.
@@ -572,7 +571,7 @@ fn tries_are_not_lost_where_all_stakes_are_large() {
     }
 }
 
-/// What a world would do with a task if chance said this.
+/// The outcome for a task in a world where chance gives these numbers.
 fn loaded<T>(
     w: &mut World,
     wanted: &muster_protocol::IMuster::TaskSpec,
@@ -597,7 +596,8 @@ fn found_after(w: &mut World, models: &[u64], tries: usize, which: &[u64]) -> bo
     loaded(w, &spec(0, models), luck, |net, task, rng| matches!(net.draw(task, rng), Draw::Node(..)))
 }
 
-/// Of holders that are all looked at, one model's after the other's, the first whose weight is above what is left of the random number.
+/// Of holders that are all looked at, one model's after the other's, the draw takes the first whose weight is above the rest of the random
+/// number.
 #[test]
 fn a_choice_among_few_holders_falls_on_the_weight_it_is_within() {
     for several in [false, true] {
@@ -607,7 +607,7 @@ fn a_choice_among_few_holders_falls_on_the_weight_it_is_within() {
             w.join(n, "card", 24, if n <= 4 { std::slice::from_ref(&model) } else { &[] }, 400).unwrap();
         }
         let wanted = spec(0, if several { &[5, 6] } else { &[5] });
-        // Just below, and exactly at, what one, two and three of four equal weights come to.
+        // Just below, and exactly at, one, two and three of four equal weights.
         for quarter in 1..4 {
             for (number, expected) in [((quarter << 62) - 1, quarter), ((quarter << 62) + 1, quarter + 1)] {
                 let chosen = loaded(&mut w, &wanted, vec![number], |net, task, rng| match net.draw(task, rng) {
@@ -620,8 +620,8 @@ fn a_choice_among_few_holders_falls_on_the_weight_it_is_within() {
     }
 }
 
-/// A try is accepted at exactly the heights that the node's weight is above: uniform below the bound of its class, to the last unit;
-/// alike where one node is drawn and where several are, and where a model could have weighed.
+/// A try is accepted at exactly the heights below the node's weight: uniform below the bound of its class, to the last unit. It is the same
+/// for draws of one node and of several, and where a model could have weighed.
 #[test]
 fn a_try_is_accepted_at_the_heights_below_the_weight() {
     let mut w = World::new();
@@ -642,7 +642,7 @@ fn a_try_is_accepted_at_the_heights_below_the_weight() {
             let (mut accepted, mut rejected) = (0, 0);
             for about in 0..8 {
                 let high = ((weight >> class) + 4).saturating_sub(about).min(bound - 1);
-                // A number that gives it; and what fills the bits below.
+                // A number that gives this height, with different bits below.
                 let number = (((u128::from(high) << 64) + (1 << 63)) / u128::from(bound)) as u64;
                 assert_eq!((u128::from(number) * u128::from(bound)) >> 64, u128::from(high));
                 for low in 0..8 {
@@ -691,8 +691,8 @@ fn picks_that_fall_on_nobody_are_no_tries_but_end_a_draw_as_well() {
     assert!(!found_after(&mut w, &[], 40, &NOBODY));
 }
 
-/// Whoever is tried may have a long list of models: beyond its first word all tries together read 24, and no try is made after that.
-/// A task that needs no model has none read.
+/// A tried node may have a long list of models. Beyond its first word all tries together read 24 words, and no try is made after that. A
+/// task that needs no model has none read.
 #[test]
 fn long_lists_of_models_end_a_draw() {
     for (held, tries) in [(24, 8), (12, 10), (6, 10), (30, 6)] {
@@ -701,14 +701,14 @@ fn long_lists_of_models_end_a_draw() {
         for models in (100..100 + held).collect::<Vec<u64>>().chunks(6) {
             w.send(who(1), 0, reportDownloadedCall { models: models.to_vec() }).unwrap();
         }
-        // Not rejected before it is known what they hold: if they held it they would be accepted.
+        // Not rejected before their models are known: as holders they would be accepted.
         assert!(found_after(&mut w, &[9], tries - 1, &HIGH), "{held} models");
         assert!(!found_after(&mut w, &[9], tries, &HIGH), "{held} models");
         assert!(found_after(&mut w, &[], 9, &REJECTED));
     }
 }
 
-/// Who holds a model, and has been excluded since it came to stand among the idle ones, is no candidate.
+/// A holder that has been excluded since it was listed as idle is no candidate.
 #[test]
 fn an_excluded_holder_is_not_counted_among_the_candidates() {
     let mut w = World::new();
@@ -746,8 +746,8 @@ fn three_that_were_met_and_rejected_are_not_nobody() {
     assert_eq!(drawn(&mut w), Members::Undecided);
 }
 
-/// The three that wait for a task get it where nobody else is idle, whatever chance says; but not where answers have to be alike and their
-/// GPU is not listed any more.
+/// The three that wait for a task get it where no other node is idle, whatever chance says. They do not where answers must be alike and
+/// their GPU is no longer listed.
 #[test]
 fn three_that_are_reserved_need_no_chance_where_nobody_is_idle() {
     let mut w = World::new();

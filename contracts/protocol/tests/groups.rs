@@ -1,4 +1,4 @@
-//! Validation from end to end: commitments, lots, groups, judgements and the money, natively. docs/validation.md says what is shown here.
+//! Validation from end to end: commitments, lots, groups, judgements and the money, natively. docs/validation.md quotes these tests.
 
 use alloy_primitives::{keccak256, B256};
 use muster_core::record::Account;
@@ -12,9 +12,9 @@ use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::{admin, refusal, Host};
 
 const FEE: u128 = 6 * TOKEN;
-/// What every task pays for time that came to nothing, and a sampled one for the call of its validators.
+/// The start fee: every task pays it for time that came to nothing, and a sampled one for the call of its validators.
 const START_FEE: u128 = FEE / 50;
-/// What is left of a sampled task's fee once its validators were called.
+/// The rest of a sampled task's fee once its validators were called.
 const LEFT: u128 = FEE - START_FEE;
 
 /// A world of equal nodes of a listed GPU group, with this probability of validation.
@@ -69,7 +69,7 @@ fn stake(w: &mut World, node: u32) -> u128 {
     w.node(node).stake
 }
 
-/// What `MemberJudged` says of each member, and `GroupSettled` of the group.
+/// The verdicts of `MemberJudged` for each member, and `GroupSettled` of the group.
 fn judged(w: &mut World) -> (Vec<(u32, u8, u128)>, GroupSettled) {
     check_money(w);
     let (mut members, mut settled) = (Vec::new(), None);
@@ -193,7 +193,7 @@ fn three_that_agree_share_the_pot_by_their_speed() {
     commit(&mut w, id, b, ANSWER, value(1)).unwrap();
     let closes = w.mem.now + 7_200;
     refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, closes));
-    // What is shown of a commitment is its first 24 bytes; then what was revealed.
+    // A commitment shows its first 24 bytes, then the revealed value.
     let committed = |n: u32| B256::right_padding_from(&commitment(id, n, ANSWER, value(1), salt(id, n))[..24]);
     let shown = |w: &mut World| {
         let view = w.ask(groupCall { place });
@@ -279,8 +279,8 @@ fn withholding_costs_what_a_wrong_answer_costs() {
     }
 }
 
-/// A withheld answer is no better than one that does not come in time: H falls as after that, also where nobody can be slashed for it. Who is
-/// idle by then, and is excluded by it, leaves the lists at once.
+/// A withheld answer is no better than one that does not come in time. H falls as after a timeout, also where nobody can be slashed for it.
+/// An idle node that this excludes leaves the lists at once.
 #[test]
 fn a_withheld_answer_lowers_h_like_a_timeout_in_every_group() {
     let picture = B256::right_padding_from(&[7; 8]);
@@ -295,7 +295,7 @@ fn a_withheld_answer_lowers_h_like_a_timeout_in_every_group() {
         for penalty in [300_000, 50_000] {
             let mut w = network(nodes);
             w.set("penaltyPpm", penalty);
-            // Who is slashed below the least stake is gone, whatever its H.
+            // A node slashed below the least stake is gone, whatever its H.
             w.set("slashTimes", 0);
             set_profile(&mut w, CREATOR, Profile { algorithm: 1, least: 3, most: 3, reschedules: 0, ..USUAL });
             let id = created(&mut w, 3 * TOKEN, IMuster::TaskSpec { gpu: CARD, ..spec.clone() });
@@ -321,7 +321,7 @@ fn a_withheld_answer_lowers_h_like_a_timeout_in_every_group() {
 
 #[test]
 fn without_two_equal_answers_nothing_is_scored_and_only_withholding_slashed() {
-    // What the validators do, and then: outcome, refund, what the first node gets. The start fee is spent before.
+    // The acts of the validators, and their outcome: result, refund, and the pay of the first node. The start fee is spent before.
     let single = payment(LEFT, 10_000);
     let [answered, other, error] = [(ANSWER, value(2)), (ANSWER, value(3)), (ERROR, B256::ZERO)].map(Some);
     for (first, second, third, outcome, refund, paid) in [
@@ -483,7 +483,7 @@ fn busy_nodes_validate_when_their_task_ends_before_the_queue_and_before_they_lea
     }
     assert_eq!(w.node(b).status, 0, "it has left, its commitment open");
     assert_eq!(w.node(b).openCommitments, 1);
-    // What it gets back is locked until its part is judged.
+    // Its returned stake is locked until its part is judged.
     w.pass(1, 86_401);
     w.send(who(b.into()), 0, withdrawCall { to: who(b.into()).into() }).unwrap();
     refused!(w.send(who(b.into()), 0, withdrawCall { to: who(b.into()).into() }), StakeLocked(b, 1u8));
@@ -495,8 +495,8 @@ fn busy_nodes_validate_when_their_task_ends_before_the_queue_and_before_they_lea
     check_money(&mut w);
 }
 
-/// Who was called and gets free begins in the group, but not between the hash of another group's draw and that draw: when somebody's task
-/// ends does not decide who can be called.
+/// A called node that becomes free begins in the group, but not between the hash of another group's draw and that draw. So the moment at
+/// which a task ends does not decide which nodes can be called.
 #[test]
 fn who_gets_free_while_validators_are_drawn_begins_after_that() {
     let mut w = sampling(12, 10_000);
@@ -554,7 +554,7 @@ fn an_excluded_node_begins_in_the_group_it_was_called_to_and_is_raised_for_a_rig
     assert_eq!([members[1], members[2]].map(|n| w.node(n).reliability), before.map(|h| h + 150_000_000_000_000_000));
 }
 
-/// Who is switched off without leaving: its H falls each time and comes back, its scores do not.
+/// A node that is switched off without leaving: its H falls each time and recovers, its scores do not.
 #[test]
 fn a_node_that_was_switched_off_is_kicked_out_in_the_end() {
     const OFF: u32 = 9;
@@ -606,7 +606,7 @@ fn a_node_with_as_many_open_commitments_as_it_may_is_held() {
     w.call(who(b.into()), 0, |net| net.quit()).unwrap();
     assert_eq!(w.node(b).status, 4);
     commit(&mut w, id, c, ANSWER, value(1)).unwrap();
-    // Nobody who is held is called: two groups would wait for each other.
+    // No held node is called: two groups would wait for each other.
     for _ in 0..2 {
         let (other, node) = committed(&mut w, ANSWER, 1);
         assert!(!members.contains(&node));
@@ -620,7 +620,7 @@ fn a_node_with_as_many_open_commitments_as_it_may_is_held() {
     check_money(&mut w);
 }
 
-/// Two groups cannot wait for each other's members: who is called is never held.
+/// Two groups cannot wait for each other's members: a called node is never held.
 #[test]
 fn groups_do_not_wait_for_each_other() {
     let mut w = sampling(3, 10_000);
@@ -633,7 +633,7 @@ fn groups_do_not_wait_for_each_other() {
     for &(id, node) in &tasks {
         w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
     }
-    // Whatever cannot be drawn yet is drawn again; whoever runs a task commits to it, whoever can reveal does.
+    // Draws that cannot be made yet are made again; each node that runs a task commits to it, and reveals when it can.
     for _ in 0..400 {
         w.pass(4, 30);
         w.dispatch(16).unwrap();
@@ -809,7 +809,7 @@ fn what_may_be_validated_is_checked_at_creation() {
     refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { redundancy: 4, ..wanted() }), RedundancyUnsupported(4u8));
 }
 
-/// Lots of 20,000 tasks, and who validates, against what the parameters and weights say.
+/// The lots and validators of 20,000 tasks, against the parameters and weights.
 #[test]
 fn lots_and_validators_follow_their_probabilities() {
     let mut w = sampling(9, 1_000);
@@ -886,7 +886,7 @@ fn the_reserve_balances() {
     let paid: u128 = (1..=9).map(|n| w.account(n).credit).sum();
     let reserve = w.ask(overviewCall {}).reserve;
     assert_eq!(paid + reserve, tasks * FEE);
-    // What was promised, but for groups that found the reserve empty, at the very beginning.
+    // The promised pay, less groups that found the reserve empty, at the very beginning.
     let promised = (tasks - groups) * single + groups * 3 * validated;
     assert!(paid <= promised && promised - paid < 40 * FEE, "{} of {}", paid / TOKEN, promised / TOKEN);
     assert!(reserve < 200 * FEE, "{}", reserve / TOKEN);
@@ -899,7 +899,7 @@ fn a_call_cannot_be_steered_once_its_hash_is_known() {
     let (id, node) = committed(&mut w, ANSWER, 1);
     w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
     w.pass(2, 1);
-    // Not known yet: whoever leaves now does not know whom he helps.
+    // Not known yet: a node that leaves now does not know which candidate it helps.
     w.call(who(if node == 1 { 2 } else { 1 }), 0, |net| net.pause()).unwrap();
     w.pass(1, 1);
     // Known: a call that changes the candidates draws first.
@@ -927,8 +927,8 @@ fn commitments_cannot_be_copied() {
     }
 }
 
-/// Found by an attack on the first version: not to reveal what was not sampled cost a node nothing, so nodes of one hand could be validated
-/// out of the reserve and pay nothing in.
+/// Found by an attack on the first version: a node lost nothing by not revealing an answer that was not sampled. So nodes of one operator
+/// could be validated out of the reserve and pay nothing in.
 #[test]
 fn who_is_not_sampled_pays_for_those_who_are_revealed_or_not() {
     let mut w = sampling(9, 5_000);
@@ -937,7 +937,7 @@ fn who_is_not_sampled_pays_for_those_who_are_revealed_or_not() {
         let before = w.ask(overviewCall {}).reserve;
         let (id, node) = committed(&mut w, ANSWER, 1);
         w.pass(2, 601);
-        // Whoever sees that he is not sampled lets his other address end the task.
+        // An operator that sees that it is not sampled lets another address of its own end the task.
         if w.send(who(DRIVER), 0, expireCall { node, id }).is_ok() {
             in_ += 1;
             assert_eq!(w.ask(overviewCall {}).reserve - before, FEE - payment(FEE, 5_000));
@@ -1127,7 +1127,7 @@ fn a_call_that_was_forgotten_is_drawn_by_a_later_hash() {
     assert_eq!(group_of(&mut w, id).expect("formed").1.len(), 3);
 }
 
-/// Its validators were called, and before they are drawn it is slashed for what it answered in another group.
+/// Its validators were called, and before they are drawn it is slashed for its answer in another group.
 #[test]
 fn a_call_for_a_node_that_was_slashed_out_is_dropped() {
     let mut w = sampling(12, 10_000);
@@ -1233,7 +1233,7 @@ fn a_task_for_three_leaves_a_receipt_if_it_asked_for_one() {
     }
 }
 
-/// Whether it resumes or leaves: what it has committed to elsewhere is still open.
+/// Whether it resumes or leaves, its commitments elsewhere are still open.
 #[test]
 fn who_was_set_aside_owes_what_it_owed() {
     for resumes in [true, false] {
@@ -1263,7 +1263,7 @@ fn who_was_set_aside_owes_what_it_owed() {
     }
 }
 
-/// Start fee and what is saved for validations are together never more than the fee, and the start fee goes first.
+/// The start fee and the part saved for validations are together never more than the fee, and the start fee goes first.
 #[test]
 fn what_is_saved_of_a_timeout_is_what_the_start_fee_leaves() {
     let mut w = sampling(9, 9_000);
@@ -1285,7 +1285,7 @@ fn what_is_saved_of_a_timeout_is_what_the_start_fee_leaves() {
     }
 }
 
-/// Of all draws whose hash is known the one whose block is the earliest is the next, a Pending task's before a call's of the same block.
+/// Of all draws whose hash is known, the one with the earliest block is next; a Pending task's comes before a call's of the same block.
 #[test]
 fn draws_are_made_in_the_order_of_their_blocks() {
     for (task_at, call_at, task_first) in [(0, 1, true), (0, 0, true), (1, 0, false)] {
@@ -1330,7 +1330,7 @@ fn a_draw_sets_at_most_four_paused_nodes_aside() {
     assert_eq!(aside.len(), 4, "{aside:?}");
 }
 
-/// Who owes as many reveals as a node may is called to no group, also where the number was lowered since.
+/// A node that owes as many reveals as it may is called to no group, also where the number was lowered since.
 #[test]
 fn nobody_is_called_who_owes_as_much_as_may_be_owed() {
     let mut w = sampling(9, 10_000);
@@ -1353,8 +1353,8 @@ fn nobody_is_called_who_owes_as_much_as_may_be_owed() {
     assert!(seen > 10, "{seen}");
 }
 
-/// Scores and slashes change what nodes weigh: while draws are due whose hash is known, the last reveal has nobody judged. Whoever likes has
-/// the group judged once they are made.
+/// Scores and slashes change the nodes' weights. So while draws are due whose hash is known, the last reveal judges nobody. Anybody can
+/// have the group judged once the draws are made.
 #[test]
 fn the_last_reveal_judges_nobody_while_draws_are_due() {
     let mut w = sampling(12, 10_000);
@@ -1377,8 +1377,8 @@ fn the_last_reveal_judges_nobody_while_draws_are_due() {
     check_money(&mut w);
 }
 
-/// Two nodes are kept for a task for three, one of them is called to a validation group meanwhile, and the draw comes to nothing: the called
-/// one does not slip away before it has begun there.
+/// Two nodes are kept for a task for three, one of them is called to a validation group meanwhile, and the draw fails. The called node does
+/// not slip away before it has begun there.
 #[test]
 fn who_is_called_and_let_go_leaves_only_after_it_has_validated() {
     let mut seen = 0;
@@ -1420,7 +1420,7 @@ fn who_is_called_and_let_go_leaves_only_after_it_has_validated() {
     assert!(seen > 3, "{seen} were not back at work when they quit");
 }
 
-/// A group waits for whom it has called: it begins there when its own task ends, however many commitments of its own are open.
+/// A group waits for its called nodes: each begins there when its own task ends, however many commitments of its own are open.
 #[test]
 fn no_called_node_is_held() {
     let mut w = sampling(9, 10_000);
@@ -1466,7 +1466,8 @@ fn a_second_exit_releases_no_stake_that_is_locked() {
     check_money(&mut w);
 }
 
-/// Who is thrown out of the network has a group wait for it until then, or until its deadline, and the others' time to reveal begins there.
+/// A group waits for a called node until the node is thrown out of the network, or until its deadline. The others' time to reveal begins
+/// there.
 #[test]
 fn reveals_begin_when_nobody_is_waited_for_any_more() {
     for (called, later) in [(false, 7), (false, 2_000), (true, 7)] {

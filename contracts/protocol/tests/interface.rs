@@ -1,4 +1,4 @@
-//! What contracts and explorers ask of the interface beyond what the network itself needs.
+//! Calls of contracts and explorers to the interface, beyond those that the network itself needs.
 
 use alloy_sol_types::SolCall;
 use muster_core::id::{NodeId, QueueId, Ticket};
@@ -95,7 +95,7 @@ fn a_receipt_tells_the_ends_of_queued_tasks() {
     assert_eq!(outcome(&mut w, ids[2]), end(7, w.mem.now, FEE + 2 - FEE / 50));
 }
 
-/// Who ends the task changes words of the receipt and makes none; who did not ask for one pays for nothing.
+/// The call that ends the task changes words of the receipt and initialises none; creators that did not ask for one pay nothing for it.
 #[test]
 fn a_receipts_words_are_made_by_who_wants_them() {
     let touched = |w: &World, id: u64| {
@@ -123,7 +123,7 @@ fn a_task_is_located_wherever_it_is() {
         let v = at(&mut w, id, 0, 0);
         assert_eq!((v.id, v.status, v.drawBlock, v.flags), (id, 1, w.mem.block, i as u32 & 1));
     }
-    // Hashes that are gone: what was first is last now, and is found all the same.
+    // Hashes that are gone: the first is last now, and is found all the same.
     w.pass(muster_protocol::host::HISTORY + 10, 1);
     w.dispatch(4).unwrap();
     let waiting: Vec<u64> = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.id).collect();

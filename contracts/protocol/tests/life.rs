@@ -61,8 +61,8 @@ fn close(a: u64, b: f64) {
     assert!((a as f64 / 1e18 - b).abs() < 1e-12, "{a} is not {b}");
 }
 
-/// Who joins with no more models than stand in a word opens the words of its first task, which then costs what every other does; they say
-/// nothing until then. Who lists more leaves them to who has that task drawn.
+/// A node that joins with no more models than one word holds opens the words of its first task. They mean nothing until then, and that task
+/// costs no more than any other. A node that lists more leaves them to the caller that has that task drawn.
 #[test]
 fn who_joins_opens_the_words_of_a_first_task() {
     for (models, opens) in [(0, true), (6, true), (7, false)] {
@@ -113,7 +113,7 @@ fn nothing_works_before_initialisation_and_it_happens_once() {
     refused!(w.raw(OWNER, 0, |m| admin::initialise(m, &Genesis { treasury: [0; 20], ..first }, &[])), ZeroAddress);
     let program = |a: [u8; 20]| IMuster::Facet { facetAddress: a.into(), functionSelectors: vec![[1, 2, 3, 4].into()] };
     refused!(w.raw(OWNER, 0, |m| admin::initialise(m, &first, &[program(who(7))])), NoCode(who(7)));
-    // Only whom the router was created for; with init code that names nobody, nobody.
+    // Only the account that the router was created for; with init code that names nobody, nobody.
     refused!(w.raw(who(1), 0, |m| admin::initialise(m, &first, &[])), NotOwner(who(1)));
     let mut orphan = World::on(Memory::new());
     refused!(orphan.raw(OWNER, 0, |m| admin::initialise(m, &first, &[])), NotOwner(OWNER));
@@ -152,7 +152,7 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     refused!(w.join(1, "A", 24, &[1 << 40], 400), BadModel(1u64 << 40));
     let many: Vec<u64> = (1..=11).collect();
     refused!(w.join(1, "A", 24, &many, 400), TooManyModels(11usize, 10usize));
-    // Initialised, its parameters, and what answers from then on.
+    // Initialisation, the parameters, and the programs that answer from then on.
     assert_eq!((w.paid_in, w.events().len()), (0, 1 + PARAMETERS.len() + 1));
 
     let name = "x".repeat(64);
@@ -284,7 +284,7 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
     assert_eq!(w.withdraw(1).unwrap(), 400 * TOKEN);
     assert!(matches!(&w.events()[..], [E::Withdrawn(e)] if e.stake == 400 * TOKEN && e.credit == 0));
     refused!(w.withdraw(1), NothingToWithdraw(who(1)));
-    // A second quit adds to what waits and starts the period anew.
+    // A second quit adds to the waiting stake and starts the period anew.
     w.join(1, "A", 24, &[], 500).unwrap();
     w.call(who(1), 0, |n| n.quit()).unwrap();
     w.pass(1, 50_000);
@@ -294,7 +294,7 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
     refused!(w.withdraw(1), NothingToWithdraw(who(1)));
     w.pass(1, 36_400);
     assert_eq!(w.withdraw(1).unwrap(), 1_100 * TOKEN);
-    // What has waited long enough does not wait again.
+    // Stake that has waited long enough does not wait again.
     w.join(1, "A", 24, &[], 500).unwrap();
     w.call(who(1), 0, |n| n.quit()).unwrap();
     w.pass(1, 86_400);
@@ -314,7 +314,7 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
 
 #[test]
 fn no_stake_is_taken_that_could_not_be_returned() {
-    // A fine stake unit, as deployments have it: three of the largest stakes fill the 48 bits of what unbonds.
+    // A fine stake unit, as deployments have it: three of the largest stakes fill the 48 bits of unbonding stake.
     let mut w = World::on(Memory::created_by(OWNER));
     let stake_unit = 1_000_000_000_000u64;
     w.raw(OWNER, 0, |m| admin::initialise(m, &Genesis { stake_unit, ..genesis() }, &[])).unwrap();
@@ -410,7 +410,7 @@ fn what_nobody_idle_could_run_is_queued_at_its_creation() {
     }
     assert_eq!((w.view(|n| n.overview()).pending, w.view(|n| n.queued())), (0, 1));
 
-    // The queue is full: what is worth no more goes, with all of its fee.
+    // The queue is full: a task that is worth no more is aborted, with all of its fee returned.
     let none_better = w.create(6, FEE, busy.clone()).unwrap();
     match &w.events()[..] {
         [E::TaskCreated(_), E::TaskAborted(gone)] => assert_eq!((gone.id, gone.reason, gone.refund), (none_better, 2, FEE)),
@@ -427,7 +427,7 @@ fn what_nobody_idle_could_run_is_queued_at_its_creation() {
     assert_eq!(w.node(1).task, better);
 }
 
-/// One for several nodes as well, in the queue of its grade, whose nodes are drawn once enough of them are free.
+/// A task for several nodes is queued as well, in the queue of its grade, and its nodes are drawn once enough of them are free.
 #[test]
 fn what_takes_several_is_queued_at_its_creation_while_nobody_is_idle() {
     let (mut w, busy, idle) = three_busy();
@@ -444,7 +444,7 @@ fn what_takes_several_is_queued_at_its_creation_while_nobody_is_idle() {
     let any = IMuster::TaskSpec { gpu: 0, vram: 24, ..three };
     w.create(5, 3 * FEE, any).unwrap();
     assert_eq!((w.view(|n| n.overview()).pending, w.view(|n| n.queued())), (1, 1));
-    // What no three nodes could ever run is refused before.
+    // A task that no three nodes could ever run is refused before.
     refused!(
         w.create(5, 3 * FEE, IMuster::TaskSpec { kind: 0, redundancy: 2, ..idle }),
         NobodyCanRun(48u16, GpuGroup::of(1, 48).0)
@@ -457,8 +457,8 @@ fn what_takes_several_is_queued_at_its_creation_while_nobody_is_idle() {
     assert!(w.events().iter().any(|e| matches!(e, E::GroupFormed(formed) if formed.id == id && formed.nodes.len() == 3)));
 }
 
-/// All others wait for their draws: one that somebody idle could run, those created together, a contract's, and one whose call has read
-/// too much before, started another, drawn several nodes or re-admitted one.
+/// All others wait for their draws: tasks that an idle node could run, those created together, and those of a contract. So do tasks whose
+/// call has read too much before, started another, drawn several nodes or re-admitted one.
 #[test]
 fn what_has_to_wait_for_a_draw_is_not_queued_at_its_creation() {
     let (mut w, busy, idle) = three_busy();
@@ -480,7 +480,7 @@ fn what_has_to_wait_for_a_draw_is_not_queued_at_its_creation() {
         w.raw(who(5), FEE, create).unwrap();
         assert_eq!(pending(&mut w), waits, "{more} words");
     }
-    // A contract makes it, which could look at what became of it and take it back.
+    // Created by a contract, which could look at the outcome and revert.
     w.mem.by_contract = true;
     w.create(5, FEE, busy.clone()).unwrap();
     assert_eq!(pending(&mut w), 5);
@@ -521,7 +521,7 @@ fn what_has_to_wait_for_a_draw_is_not_queued_at_its_creation() {
     assert_eq!(pending(&mut w), 1);
 }
 
-/// A full ring keeps out what would have to wait in it, and nothing else.
+/// A full ring keeps out only tasks that would wait in it.
 #[test]
 fn a_full_ring_keeps_nothing_from_the_queue() {
     let (mut w, busy, idle) = three_busy();
@@ -596,7 +596,7 @@ fn a_batch_is_created_whole_or_without_what_is_refused() {
     assert_eq!(w.account(5).credit, FEE + 2, "the fees of those that were left out");
     assert_eq!(w.withdraw(5).unwrap(), FEE + 2);
 
-    // What is wrong with the call itself refuses it, whatever it is to do about tasks.
+    // An error in the call itself refuses it, whatever it does about tasks.
     let ask = |w: &mut World, value: u128, tasks: usize, fees: &[u128]| {
         w.send(who(5), value, createTasksCall { specs: vec![good.clone(); tasks], fees: fees.to_vec(), atomic: false })
     };
@@ -620,16 +620,16 @@ fn a_batch_is_created_whole_or_without_what_is_refused() {
 fn a_batch_draws_nothing_of_its_own_and_waits_for_what_is_dear() {
     let mut w = world(40);
     let three = vec![spec(24, &[]); 3];
-    // Whatever the delay: a task alone would be drawn at once.
+    // At any delay: a single task would be drawn at once.
     assert_eq!(batch(&mut w, 5, &three, &[FEE; 3], true).unwrap(), [1, 2, 3]);
     assert_eq!((w.view(|n| n.overview()).pending, w.dispatch(16).unwrap()), (3, 0));
     w.set("drawDelay", 1);
-    // What is due and cheap it draws itself, before its own.
+    // It makes cheap due draws itself, before its own.
     w.pass(1, 1);
     assert_eq!(batch(&mut w, 5, &three, &[FEE; 3], true).unwrap(), [4, 5, 6]);
     assert_eq!(w.view(|n| n.overview()).pending, 3);
     assert!((1..=3).all(|id| (1..=40).any(|n| w.node(n).task == id)), "the first three run");
-    // But nothing that is dear, and no more than eight.
+    // But it makes no expensive ones, and no more than eight.
     w.pass(1, 1);
     assert_eq!(w.dispatch(16).unwrap(), 3);
     w.create(5, FEE, spec(24, &[901, 902])).unwrap();
@@ -676,8 +676,8 @@ fn every_call_serves_two_pending_tasks_and_only_an_aged_out_hash_is_drawn_again(
     assert_eq!(w.view(|n| n.overview()).pending, 0);
 }
 
-/// What a call that needs settled draws reads for others is bounded: it makes up to eight draws, fewer where they are dear; whether its
-/// own program makes them or asks the one of tasks.
+/// A bound on the reads that a call which needs settled draws makes for others. It makes up to eight draws, fewer where they are expensive,
+/// whether its own program makes them or asks the one of tasks.
 #[test]
 fn a_call_that_needs_settled_draws_makes_up_to_eight() {
     for (tasks, asks) in [(8, false), (9, false), (8, true), (9, true)] {
@@ -696,8 +696,9 @@ fn a_call_that_needs_settled_draws_makes_up_to_eight() {
     }
 }
 
-/// A call that has made a draw makes another if it will hardly read more than 208 words in all: one of a single node counts for 24, or for
-/// 96 with several models, one of several nodes for all of them. The first it makes however much it has read.
+/// A call that has made a draw makes another if it will hardly read more than 208 words in all. A draw of a single node counts for 24
+/// words, or for 96 with several models; one of several nodes counts for all of them. The call makes the first draw however much it has
+/// read.
 #[test]
 fn what_a_draw_is_taken_to_read_decides_whether_another_is_made() {
     let three = IMuster::TaskSpec { kind: 0, redundancy: 2, ..spec(0, &[]) };
@@ -727,7 +728,7 @@ fn what_a_draw_is_taken_to_read_decides_whether_another_is_made() {
     }
 }
 
-/// What a batch creates leaves the less for draws that others wait for.
+/// The tasks that a batch creates leave fewer reads for draws that others wait for.
 #[test]
 fn a_large_batch_makes_fewer_draws_than_a_small_one() {
     let mut w = world(20);
@@ -745,7 +746,7 @@ fn a_large_batch_makes_fewer_draws_than_a_small_one() {
     }
 }
 
-/// Without the network's own choice: the first Pending task, once its block has come, is for whoever compares.
+/// Without the network's own choice: tests can take the first Pending task, once its block has come.
 #[test]
 fn a_due_task_can_be_taken_off_the_ring() {
     let mut w = world(2);
@@ -760,7 +761,7 @@ fn a_due_task_can_be_taken_off_the_ring() {
     assert_eq!(net.take_due(), None);
 }
 
-/// Who is freed while tasks are queued that they cannot run is idle.
+/// A node that is freed while tasks are queued that it cannot run is idle.
 #[test]
 fn who_resumes_beside_tasks_for_others_is_idle() {
     let mut w = World::new();
@@ -833,7 +834,7 @@ fn creating_a_task_refuses_what_it_cannot_run() {
     refused!(w.create(5, FEE, with(&|s| s.vram = 25)), NobodyCanRun(25u16, 0u32));
     refused!(w.create(5, FEE, with(&|s| s.vram = 960)), NobodyCanRun(960u16, 0u32));
     refused!(w.create(5, FEE, with(&|s| s.gpu = 25)), GpuUnknown(25u32));
-    // What stands for any GPU of a size is no group to require.
+    // The number of any GPU of a size is no group to require.
     refused!(w.create(5, FEE, with(&|s| s.gpu = 24)), GpuUnknown(24u32));
     refused!(w.create(5, FEE, with(&|s| s.gpu = 2 << 16 | 24)), GpuUnknown(2u32 << 16 | 24));
     refused!(w.create(5, FEE, with(&|s| s.gpu = 0xffff)), GpuUnknown(0xffffu32));
@@ -858,7 +859,7 @@ fn creating_a_task_refuses_what_it_cannot_run() {
         let e = w.ask(estimateCall { kind, units });
         assert_eq!((e.estimated, e.timeLimit), (estimated, limit));
     }
-    // What no time limit leaves time for is refused, whatever its kind, and told with the most that fits.
+    // Units that no time limit leaves time for are refused, for every kind, and the error says the most that fits.
     for (kind, most) in [(0, 358), (1, 1_000), (2, 7_200)] {
         assert!(w.ask(estimateCall { kind, units: most }).estimated <= 7_200);
         refused!(w.send([0; 20], 0, estimateCall { kind, units: most + 1 }), BadUnits(most + 1, most));
@@ -928,7 +929,7 @@ fn who_ends_a_queued_task_for_nothing_is_no_beneficiary() {
     assert_eq!((w.account(5).credit, w.account(6).credit), (1_000, 0));
 }
 
-/// A queued task ends by anyone's call once it has waited too long, and pays whoever calls.
+/// Anyone can end a queued task once it has waited too long, and is paid for it.
 #[test]
 fn a_task_queued_for_too_long_can_be_ended_by_anyone() {
     let mut w = world(1);
@@ -992,7 +993,7 @@ fn timeouts_lower_h_and_successes_raise_it() {
     w.events();
     w.mem
         .call(|m| -> Result<(), ()> {
-            // Undone: whoever let it time out does not earn by it.
+            // Undone: the node that let it time out earns nothing by it.
             (m.sender, m.value) = (who(1), word(0));
             let mut net = Network::open_and_serve(m).unwrap();
             net.expire(NodeId(1), TaskId(id)).unwrap();
@@ -1096,7 +1097,7 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
     // Too soon after H was last set: half of 60 s.
     assert_eq!(after(&nothing, spec(0, &[]), 29), (true, false));
     assert_eq!(after(&nothing, spec(0, &[]), 30), (true, true));
-    // Whom the queue gave a task nobody drew.
+    // A node that was given its task by the queue was not drawn.
     let mut w = world(1);
     w.set("boostPool", 1);
     lower(&mut w, WAD / 2);
@@ -1107,8 +1108,8 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
     assert!(!w.view(|n| n.running_task(NodeId(1))).unwrap().boosts);
 }
 
-/// A queued task raises H only if it waited for half its estimate, so that whoever became free meanwhile left it, and if `boostPool` nodes are
-/// active in its scope, busy or not.
+/// A queued task raises H only if it waited for half its estimate, so that all nodes that became free meanwhile left it. In addition,
+/// `boostPool` nodes must be active in its scope, busy or not.
 #[test]
 fn a_queued_task_raises_h_if_it_has_waited_where_others_could_have_taken_it() {
     // Gives whether the task that node 1 takes from the queue raises H, and whether it did: others of its GPU, and of another.
@@ -1225,7 +1226,7 @@ fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
     refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
     w.pass(1, 1);
     w.events();
-    // Any call re-admits it, and it takes what is queued.
+    // Any call re-admits it, and it takes a queued task.
     refused!(w.call(who(77), 0, |n| n.pause()), NotAnOperator(who(77)));
     assert_eq!(status(&mut w, 1), 1, "a refused call leaves nothing behind");
     assert_eq!(w.withdraw(5).unwrap(), 1_960);
@@ -1541,7 +1542,7 @@ fn a_scarce_model_is_asked_for_and_a_missing_one_of_the_node_that_runs() {
     assert_eq!(w.node(second).inUse, [77]);
 }
 
-/// Who holds a scarce model already counts towards how many are to hold it.
+/// A node that holds a scarce model already counts towards the number that are to hold it.
 #[test]
 fn a_pre_download_asks_only_as_many_as_are_missing() {
     let mut w = world(30);
@@ -1568,7 +1569,7 @@ fn a_pre_download_of_several_models_asks_no_more_nodes_than_of_one() {
     assert!(asked.len() == 5 && asked[2..].iter().all(|&(node, model)| node != runs && model == 77), "{asked:?}");
 }
 
-/// Who was drawn because it holds one of several models, of which there are many, is asked for those that it lacks.
+/// A node that was drawn because it holds one of several models, all common, is asked for those that it lacks.
 #[test]
 fn a_node_is_asked_for_those_of_several_common_models_that_it_lacks() {
     let mut w = World::new();
@@ -1589,7 +1590,8 @@ fn a_node_is_asked_for_those_of_several_common_models_that_it_lacks() {
     }
 }
 
-/// Whom a world would ask to download which models for a task that it draws at once so many blocks later; not the node that runs it.
+/// The nodes that a world would ask to download models, and which, for a task that it draws this many blocks later; without the node that
+/// runs it.
 fn asked_for(w: &World, wanted: &IMuster::TaskSpec, later: u64) -> Vec<(u32, u64)> {
     let mut w = World::on(w.mem.clone());
     w.pass(later, 0);
@@ -1653,7 +1655,7 @@ fn aside(w: &mut World, nodes: impl Iterator<Item = u64>) {
     }
 }
 
-/// Has nodes step aside and return: what they hold is not known beside their numbers any more.
+/// Has nodes step aside and return: their models are no longer noted beside their numbers.
 fn back(w: &mut World, nodes: impl Iterator<Item = u64> + Clone) {
     aside(w, nodes.clone());
     for n in nodes {
@@ -1661,7 +1663,7 @@ fn back(w: &mut World, nodes: impl Iterator<Item = u64> + Clone) {
     }
 }
 
-/// Where most holders are busy the few idle ones are found beside the node that was drawn, whatever place a model has in their lists.
+/// Where most holders are busy, the few idle ones are found beside the drawn node, whatever place a model has in their lists.
 #[test]
 fn idle_holders_are_found_beside_the_node_that_was_drawn() {
     let mut w = holders(100, &[1, 2, 3, 4, 5, 6, 7, 8], 6);
@@ -1679,7 +1681,7 @@ fn idle_holders_are_found_beside_the_node_that_was_drawn() {
     }
 }
 
-/// Who is known to hold a model costs no word; whose first word of models says so, one; and nobody is looked at once there are enough.
+/// A node whose model is noted costs no word; one whose first word of models says so costs one. No node is looked at once there are enough.
 #[test]
 fn counting_available_holders_reads_no_more_than_it_takes() {
     let mut w = holders(12, &[7], 6);
@@ -1689,14 +1691,14 @@ fn counting_available_holders_reads_no_more_than_it_takes() {
         // And once more the word of the list that the draw has read.
         assert_eq!(read_for(&w, &spec(0, &[7]), scarce), read_for(&w, &spec(0, &[7]), 0) + 1 + scarce as u32);
     }
-    // Of a rare one two for everybody who is entered, a record and the word of its models, but one for the node that was drawn.
+    // For a rare model, two words for each node that is entered: a record and the word of its models, but one for the drawn node.
     let w = holders(12, &[7], 60);
     let more: Vec<u32> =
         (1..=4).map(|scarce| read_for(&w, &spec(0, &[7]), scarce + 1) - read_for(&w, &spec(0, &[7]), scarce)).collect();
     assert!(more.iter().all(|&words| words == 2 || words == 3) && more.iter().sum::<u32>() <= 9, "{more:?}");
 }
 
-/// Who is still entered as a holder and does not hold the model any more is not available.
+/// A node that is still entered as a holder, but no longer holds the model, is not available.
 #[test]
 fn stale_holders_do_not_make_a_model_common() {
     let mut w = holders(4, &[7], 40);
@@ -1710,12 +1712,12 @@ fn stale_holders_do_not_make_a_model_common() {
     assert!(asked_for(&few, &spec(0, &[7]), 0).len() >= 5);
 }
 
-/// A pre-download reads no more than its words: two for everybody who is entered as a holder or tried; where many are entered first two and
-/// more for each of three who stand beside the node that was drawn and may be among them, and not where few are.
+/// A pre-download reads no more than its words: two for each node that is entered as a holder or tried. Where many are entered, it first
+/// reads two, and more for each of three that stand beside the drawn node and may be among them. Where few are entered, it does not.
 #[test]
 fn a_pre_download_asks_as_many_as_its_words_allow() {
     let most = |w: &World| (0..30).map(|later| asked_for(w, &spec(0, &[7]), later).len()).max().unwrap();
-    // Four of a hundred: eight words for those who are entered, and twelve tries.
+    // Four of a hundred: eight words for the entered nodes, and twelve tries.
     let mut w = holders(4, &[7], 96);
     w.set("spread", 16);
     aside(&mut w, 1..=4);
@@ -1730,7 +1732,7 @@ fn a_pre_download_asks_as_many_as_its_words_allow() {
     aside(&mut w, 31..=34);
     let counts = (0..30).map(|later| asked_for(&w, &spec(0, &[7, 8]), later).len());
     assert!((9..=12).contains(&counts.max().unwrap()));
-    // Ten of forty: none for those beside, who are not entered; twenty for those who are, and six tries.
+    // Ten of forty: none for the neighbours, which are not entered; twenty for the entered ones, and six tries.
     let mut w = holders(10, &[7], 30);
     w.set("spread", 16);
     aside(&mut w, 1..=10);
@@ -1748,7 +1750,7 @@ fn a_pre_download_asks_as_many_as_its_words_allow() {
 fn rejected_tries_of_a_pre_download_count() {
     let mut w = holders(0, &[], 40);
     for n in 1..=40 {
-        // Below what is kicked out for its scores.
+        // Below the score that kicks a node out.
         let (score, times) = if n == 1 { (10, 50) } else { (0, 9) };
         for _ in 0..times {
             w.call(who(1), 0, |net| {
@@ -1763,7 +1765,7 @@ fn rejected_tries_of_a_pre_download_count() {
     assert!((40..200).contains(&counts.iter().sum::<usize>()), "{counts:?}");
 }
 
-/// A success raises H where three could have run the task: only holders count whom it could have gone to, wherever they stand.
+/// A success raises H where three could have run the task: only the holders count that it could have gone to, wherever they stand.
 #[test]
 fn a_draw_is_real_only_where_others_could_have_run_the_task() {
     let mut w = World::new();
@@ -1785,7 +1787,7 @@ fn a_draw_is_real_only_where_others_could_have_run_the_task() {
     }
 }
 
-/// What is started where every node has this H, the words that this reads, and the network after it.
+/// The start of a task where every node has this H, the words that it reads, and the network after it.
 fn started_at(w: &World, h: u64, models: &[u64]) -> (TaskStarted, u32, World) {
     let mut w = World::on(w.mem.clone());
     lower(&mut w, h);
@@ -1818,7 +1820,7 @@ fn candidates_are_not_counted_for_a_node_whose_h_can_rise_no_more() {
     }
 }
 
-/// Nor are those of other GPU groups, who stand in words of their own.
+/// Nor are nodes of other GPU groups, which stand in words of their own.
 #[test]
 fn other_gpu_groups_are_not_counted_for_a_node_whose_h_can_rise_no_more() {
     let mut w = World::new();
@@ -1832,7 +1834,7 @@ fn other_gpu_groups_are_not_counted_for_a_node_whose_h_can_rise_no_more() {
     assert!(read + 8 < counted, "{read} words, {counted} where H can rise");
 }
 
-/// Where the lists of holders take few words, whoever is not on them is rejected by the draw without a look at its record.
+/// Where the lists of holders take few words, the draw rejects a node that is not on them without a look at its record.
 #[test]
 fn who_is_on_no_list_of_holders_is_rejected_unread() {
     let mut w = holders(20, &[7], 40);
@@ -1865,7 +1867,7 @@ fn no_network_queues_more_than_there_are_places() {
     }
 }
 
-/// However much a least stake covers, a task's fee stays below what credits could not hold.
+/// However much a least stake covers, a task's fee stays below the largest credit.
 #[test]
 fn no_stake_covers_a_fee_beyond_the_end_of_fees() {
     let mut w = world(1);
@@ -1919,13 +1921,13 @@ fn parameters_keep_their_bounds() {
     assert_eq!(numbers(&mut w, parameter("unbonding"))[2], UPGRADE_DELAY as u64 - 86_400);
 }
 
-/// What reaches into stakes is proposed, and takes effect no sooner than whoever disagrees can have left.
+/// Changes that affect stakes are proposed, and take effect no sooner than nodes that disagree can have left.
 #[test]
 fn parameters_that_reach_into_stakes_have_to_be_proposed() {
     let mut w = World::new();
     let delayed: Vec<&str> = PARAMETERS.iter().filter(|p| p.delayed()).map(|p| p.name).collect();
     let validation = ["sampleWindow", "revealWindow", "openMost", "slashTimes", "scorePool", "hammingMost", "slashImages"];
-    // And what a task that exists may cost its creator.
+    // And the possible cost of an existing task to its creator.
     assert_eq!(delayed, [&["startFeeBps", "minStake", "unbonding", "kickoutMilli", "queueTime"], &validation[..]].concat());
     let (number, plain) = (parameter("kickoutMilli"), parameter("tau"));
     refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, number, Word::from(9_000))), ParameterDelayed(number));
@@ -2030,7 +2032,7 @@ fn programs_answer_selectors_and_leave_the_list_whole() {
     w.mem.codeless = vec![who(5)];
     refused!(accept(&mut w, who(5), &list(3)), NoCode(who(5)));
     w.mem.codeless.clear();
-    // Given up for good: neither what is proposed nor anything new.
+    // Given up for good: neither the proposal nor a new one takes effect.
     refused!(w.raw(who(1), 0, admin::renounce_upgrades), NotOwner(who(1)));
     assert_eq!(admin::upgrades(&w.mem).unwrap(), (UPGRADE_DELAY, false));
     w.raw(OWNER, 0, admin::renounce_upgrades).unwrap();
@@ -2055,7 +2057,7 @@ fn programs_answer_selectors_and_leave_the_list_whole() {
     assert_eq!(facets.iter().map(|f| f.functionSelectors.len()).sum::<usize>(), 1 + 55);
 }
 
-/// Whoever reads the storage finds a `bytes4[]` there, and behind its end nothing, as after Solidity's `pop`; and each selector's place.
+/// A reader of the storage finds a `bytes4[]` there, with nothing behind its end, as after Solidity's `pop`, and each selector's place.
 #[test]
 fn selectors_lie_as_solidity_packs_them() {
     let mut w = World::new();
@@ -2148,7 +2150,7 @@ fn a_worker_works_once_both_agreed() {
     w.send(who(2), 0, setWorkerCall { worker: who(WORKER).into() }).unwrap();
     refused!(w.send(who(WORKER), 0, acceptWorkCall { node: 2 }), HasNode(who(WORKER), NodeId(1)));
     refused!(w.join(WORKER, "RTX 4090", 24, &[], 400), HasNode(who(WORKER), NodeId(1)));
-    // Who was not named is not taken, nor who has a node.
+    // An account that was not named cannot accept, nor one that has a node.
     refused!(w.send(who(91), 0, acceptWorkCall { node: 1 }), NotNamed(NodeId(1), who(91)));
     refused!(w.send(who(2), 0, acceptWorkCall { node: 1 }), HasNode(who(2), NodeId(2)));
     refused!(w.send(who(91), 0, acceptWorkCall { node: 3 }), NotNamed(NodeId(3), who(91)));
@@ -2156,7 +2158,7 @@ fn a_worker_works_once_both_agreed() {
     refused!(w.send(who(91), 0, leaveWorkCall {}), NotAnOperator(who(91)));
     refused!(w.send(who(2), 0, leaveWorkCall {}), HasNode(who(2), NodeId(2)));
     assert_eq!(worker_of(&mut w, 3), ([0; 20], false), "of no node");
-    // Naming ends what another named before; here it is accepted again, from the second node.
+    // Naming replaces an earlier name; here the account is accepted again, from the second node.
     w.send(who(1), 0, setWorkerCall { worker: [0; 20].into() }).unwrap();
     assert_eq!(worker_of(&mut w, 1), ([0; 20], false));
     refused!(w.send(who(WORKER), 0, pauseCall {}), NotAnOperator(who(WORKER)));
@@ -2192,7 +2194,7 @@ fn a_worker_earns_for_its_operator() {
     assert_eq!((w.account(1).credit, w.account(WORKER).credit), (2 * FEE, 0));
 }
 
-/// Who stole a worker's key has no way to what is the operator's, and the operator ends it in one call.
+/// The thief of a worker's key has no way to the operator's money, and the operator ends the work in one call.
 #[test]
 fn a_stolen_worker_key_takes_nothing() {
     let mut w = employed(1);

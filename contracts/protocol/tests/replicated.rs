@@ -1,4 +1,4 @@
-//! Tasks that take three nodes at once, and the graded queue, natively. docs/validation.md and docs/dispatching.md say what is shown here.
+//! Tasks that take three nodes at once, and the graded queue, natively. docs/validation.md and docs/dispatching.md quote these tests.
 
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
@@ -62,7 +62,7 @@ fn three_nodes_run_a_task_at_once_and_share_its_fee() {
     assert_eq!((overview.reserve, overview.burnt, overview.groups), (0, 0, 0));
 }
 
-/// Who was asked to download what, in this order.
+/// The nodes asked to download, and the models, in this order.
 fn asked(w: &mut World) -> Vec<(u32, u64)> {
     w.events().iter().filter_map(|e| if let E::DownloadRequested(d) = e { Some((d.node, d.model)) } else { None }).collect()
 }
@@ -90,13 +90,13 @@ fn a_group_that_starts_has_its_scarce_models_spread() {
         assert!(!others[..i].contains(&n) && w.node(n).status == Status::Available as u8, "{others:?}");
     }
 
-    // Three of those who are idle hold it now: no more are asked.
+    // Three of the idle nodes hold it now: no more are asked.
     for &n in &others[..3] {
         w.send(who(n.into()), 0, reportDownloadedCall { models: vec![77] }).unwrap();
     }
     play(&mut w, id, place, &members, |_| value(1));
     w.events();
-    // Not by the members, who may be drawn of the three that hold it: then the two that are left are too few.
+    // Not by the members, which may be drawn from the three that hold it: then the remaining two are too few.
     let id = created(&mut w, FEE, wanted());
     let (_, members) = group_of(&mut w, id).expect("formed");
     let holders = others[..3].iter().filter(|n| !members.contains(n)).count();
@@ -131,7 +131,7 @@ fn a_wrong_answer_costs_so_many_parts_of_the_fee_and_a_lone_one_earns_nothing() 
     assert_eq!(w.node(members[1]).status, Status::Quit as u8);
     check_money(&mut w);
 
-    // One answer and nobody who says the same: of three that began at once it has no precedence.
+    // One answer and no other that agrees: of three that began at once it has no precedence.
     let mut w = network(9);
     let id = created(&mut w, FEE, alike(0));
     let (place, members) = group_of(&mut w, id).unwrap();
@@ -389,7 +389,7 @@ fn three_of_the_largest_vram_are_examined_beside_three_of_the_card() {
     }
     let tasks = busy(&mut w, 4);
     w.set("holdTime", 0);
-    // What takes three of 24 GiB cannot be taken by the nodes of 16, 48, 80; what takes three of 16 can.
+    // The nodes of 16, 48 and 80 GiB cannot take a task for three of 24; they can take one for three of 16.
     let large = created(&mut w, 15 * TOKEN, image(24));
     let small = created(&mut w, FEE, image(16));
     let find = |w: &mut World, node: u32| *tasks.iter().find(|t| t.1 == node).unwrap_or_else(|| panic!("{node} {}", w.mem.now));
@@ -510,8 +510,8 @@ fn the_draw_of_three_follows_the_weights_without_replacement() {
     }
 }
 
-/// Somebody keeps a task for three in the queue that is worth more than what others pay, has one node idle by an error report on a
-/// task that no other could run, and another resume, so that the victim is reserved; then pauses, so that the draw finds two. The
+/// An attacker keeps a task for three in the queue that is worth more than others' tasks. It has one node idle, by an error report on a
+/// task that no other could run, and another resume, so that the victim is reserved. Then it pauses one, so that the draw finds two. The
 /// victim waits once for it, and takes others' work from then on.
 #[test]
 fn who_is_reserved_for_nothing_is_not_held_again() {
@@ -538,7 +538,7 @@ fn who_is_reserved_for_nothing_is_not_held_again() {
         let lone = w.create(51, 5 * TOKEN, IMuster::TaskSpec { kind: 0, gpu: own, ..spec(0, &[]) }).unwrap();
         w.pass(1, 1);
         w.dispatch(16).unwrap();
-        // What the attacker tries may be refused by then.
+        // The attacker's calls may be refused by then.
         let _ = w.send(who(third), 0, resumeCall {});
         // As long as one that reports an error rests.
         w.pass(200, 50);
@@ -556,7 +556,7 @@ fn who_is_reserved_for_nothing_is_not_held_again() {
     assert!(worked.is_some_and(|at| at - begun <= 2 * 60), "it worked at {worked:?}, after {begun}");
 }
 
-/// Who was drawn has not waited in vain: freed again it may wait at once for the next task that takes three.
+/// A drawn node has not waited in vain: freed again, it may wait at once for the next task that takes three.
 #[test]
 fn who_was_drawn_may_wait_again_at_once() {
     let mut w = network(3);
@@ -574,7 +574,7 @@ fn who_was_drawn_may_wait_again_at_once() {
     check_money(&mut w);
 }
 
-/// Who is kept for a draw and wants to leave is not kept for another when that decides nothing, whatever the task takes its nodes for.
+/// A node that is kept for a draw and wants to leave is not kept for another when that draw decides nothing, for every grade.
 #[test]
 fn nobody_on_the_way_out_is_kept_for_another_draw() {
     for (grade, quits) in [(2, true), (2, false), (3, true), (3, false)] {
@@ -604,7 +604,8 @@ fn nobody_on_the_way_out_is_kept_for_another_draw() {
     }
 }
 
-/// In a group that is not scored right answers raise H if as many agree as one would have to be drawn from; in one that is scored, always.
+/// In a group that is not scored, right answers raise H if as many agree as a draw of one node needs candidates; in one that is scored,
+/// always.
 #[test]
 fn a_group_that_is_not_scored_raises_h_if_enough_agree() {
     let half = 500_000_000_000_000_000;
@@ -642,9 +643,9 @@ fn a_group_that_is_not_scored_raises_h_if_enough_agree() {
     assert_eq!(raised(9, 3, [1, 1, 2], 40), [true, true, false]);
 }
 
-/// What the draw of three comes to by exact probabilities: the chance that so many tries leave it undecided, and by how much sets of three are
-/// then favoured in all (total variation), drawn again as a whole. Tries fall on a node by `widths` of what is `left`, and are accepted in a
-/// share of them. With `again` they also fall on who is chosen already.
+/// The draw of three by exact probabilities. Gives the chance that this many tries leave it undecided, and by how much sets of three are
+/// then favoured in all (total variation), if it is drawn again as a whole. Tries fall on a node by `widths` of what is `left`, and are
+/// accepted in a share of them. With `again` they also fall on nodes that are already chosen.
 fn reckoned(weights: &[f64], widths: &[f64], accepted: &[f64], left: f64, tries: usize, again: bool) -> (f64, f64) {
     let (nodes, mut sets, mut decided) = (weights.len(), std::collections::BTreeMap::new(), 0.0);
     for a in 0..nodes {
@@ -678,9 +679,9 @@ fn reckoned(weights: &[f64], widths: &[f64], accepted: &[f64], left: f64, tries:
     (1.0 - decided, sets.values().map(|(exact, made)| (made / decided - exact).abs()).sum::<f64>() / 2.0)
 }
 
-/// A draw that finds fewer than three is made again as a whole, which favours sets that are found soon. By how much is at most the chance that
-/// it finds fewer, and reckoned here exactly. Great stakes do not bias it, for no try falls on who is chosen; but where a few nodes are as good
-/// as can be, and many as bad, sets of the good ones are favoured.
+/// A draw that finds fewer than three is made again as a whole, which favours sets that are found soon. The bias is at most the chance that
+/// it finds fewer, and is computed here exactly. Great stakes do not bias it, for no try falls on a chosen node. But where a few nodes are
+/// as good as can be, and many as bad, sets of the good ones are favoured.
 #[test]
 fn how_exact_a_draw_of_three_is_beside_great_stakes_and_among_bad_nodes() {
     // Nodes of these stakes, Q_long and H; the undecided draws and bias of 48 tries at most: as it is, and if chosen nodes could be met again.
@@ -734,7 +735,7 @@ fn how_exact_a_draw_of_three_is_beside_great_stakes_and_among_bad_nodes() {
         println!("{name} | {:.1} % | {} | {} | {}", share * 100.0, told(now), told(half), told(then));
         assert!(now.0 <= most_undecided && now.1 <= most_bias && now.1 <= now.0, "{name}: {now:?}");
         assert!(then.0 >= before, "{name}: {then:?}");
-        // The contract's own draws: each of the sets as often as is exact, within what chance and the bias allow, and no more undecided.
+        // The contract's own draws: each set comes as often as is exact, within chance and the bias, and no more draws are undecided.
         let task = Task { order, models, ..Task::default() };
         let (rounds, mut undecided, mut counts) = (4_000u64, 0, std::collections::BTreeMap::new());
         for round in 0..rounds {

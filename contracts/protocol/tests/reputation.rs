@@ -1,4 +1,4 @@
-//! Groups chosen by their members' ratings, natively. docs/reputation.md says what is shown here.
+//! Groups chosen by their members' ratings, natively. docs/reputation.md quotes these tests.
 
 use alloy_primitives::{keccak256, B256};
 use muster_core::adaptive::{best_target, HillClimber, Settings, Tally};
@@ -26,7 +26,7 @@ fn network(nodes: u64) -> World {
     w
 }
 
-/// More models than stand in a word: who lists so many when it joins has no words opened for its first task.
+/// More models than one word holds: a node that lists so many when it joins has no words opened for its first task.
 const MANY: [u64; 7] = [1, 2, 3, 4, 5, 6, 7];
 
 /// The same network of nodes that list so many.
@@ -45,7 +45,7 @@ fn set(w: &mut World, profile: Profile) {
     set_profile(w, CREATOR, profile);
 }
 
-/// Writes what a node was judged right in.
+/// Writes the judgements of a node: those in which it was right, and all.
 fn rate(w: &mut World, number: u32, right: u8, judged: u8) {
     let at = offset(node_slot(&w.mem, NodeId(number)), node::SCORES);
     let scores: Scores = w.mem.get(at);
@@ -202,7 +202,7 @@ fn who_is_right_is_relied_on_more() {
         (handle.node.h, handle.node.h_at) = (3 * WAD / 10, w.mem.now as u32);
         handle.put(&mut w.mem);
     }
-    // Half of what the task is estimated at, and more.
+    // Half of the task's estimate, and more.
     w.pass(1, 40);
     let before = w.node(members[0]).reliability;
     run(&mut w, id, place, &members, &[1, 2, 1]);
@@ -210,8 +210,8 @@ fn who_is_right_is_relied_on_more() {
     assert_eq!(members.iter().map(|&n| w.node(n).reliability).collect::<Vec<_>>(), [raised, before, raised]);
 }
 
-/// What the chain chooses of a pool of everybody is what the paper's algorithm gives of a plain slice: sizes, ratings and likelihoods of
-/// 10,000 random pools, whose members are tied with others as often as it happens.
+/// The chain's choice from a pool of all nodes equals the choice of the paper's algorithm from a plain slice. Compares sizes, ratings and
+/// likelihoods of 10,000 random pools, whose members are often tied with others.
 #[test]
 fn ten_thousand_pools_are_treated_like_plain_slices() {
     let mut dice = Dice(14);
@@ -318,7 +318,7 @@ fn a_large_network_is_represented_by_a_pool() {
     let share = best as f64 / formed as f64 / 9.0;
     println!("{formed} of 300 formed; a best node is in a pool with probability {share:.3}");
     assert!(formed >= 290, "{formed}");
-    // A pool holds what so many tries and reads accept, at most 32 of 200.
+    // A pool holds the nodes that its tries and reads accept, at most 32 of 200.
     assert!((0.05..=0.17).contains(&share), "{share}");
 }
 
@@ -356,7 +356,7 @@ fn the_target_is_set_anew_after_a_period() {
                     let mut climber = HillClimber::new(Settings { initial: WAD / 2, ..Settings::new(WAD / 2) });
                     let (successes, members) = (before.successes.into(), u64::from(before.members));
                     climber.step(Tally { successes, groups: 300, capacity: members / 3 });
-                    // What the next period's gain is held against is this one's.
+                    // The next period's gain is compared with this one's.
                     assert_eq!(w.mem.get::<TargetSearch>(at), climber.state());
                     climber.target()
                 }
@@ -469,7 +469,8 @@ fn a_profile_has_bounds_and_is_not_changed_while_draws_are_due() {
     set(&mut w, USUAL);
 }
 
-/// A task's fee is for as many nodes as its creator's profile had at its creation, and its group is no larger, whatever he says later.
+/// A task's fee is for as many nodes as its creator's profile had at its creation, and its group is no larger, whatever the profile says
+/// later.
 #[test]
 fn a_larger_profile_gets_no_more_nodes_for_an_old_fee() {
     let mut w = network(9);
@@ -606,7 +607,7 @@ fn a_rating_outlives_an_exit_and_forgets() {
     assert_eq!((w.node(1).right, w.node(1).judged), (20, 33));
 }
 
-/// Who is in a group, and what each revealed, stands in the words that the layout has for it.
+/// The members of a group, and their revealed values, stand in the words that the layout has for them.
 #[test]
 fn members_and_answers_stand_where_the_layout_says() {
     let mut w = network(9);
@@ -631,8 +632,8 @@ fn members_and_answers_stand_where_the_layout_says() {
     }
 }
 
-/// Where it would be dear to choose nodes and to form their group in one, further draws do it in parts: nodes are let go that were kept in vain,
-/// words are written that never were, and the group is formed of those who were chosen first. All the while the draw is due.
+/// Where choosing nodes and forming their group in one draw would be too expensive, further draws do it in parts. Nodes are let go that
+/// were kept in vain, words are initialised, and the group is formed of the nodes that were chosen first. The draw is due all the while.
 #[test]
 fn a_dear_group_is_formed_in_parts() {
     let mut w = network(9);
@@ -664,7 +665,7 @@ fn a_dear_group_is_formed_in_parts() {
         assert_eq!(parts(&mut w), (1, 1, 0), "words are written, which say nothing");
     }
     assert_eq!((w.node(10).task, w.node(10).status), (0, 1));
-    // Who must have the draws made cannot go on, and who ends a task is held back.
+    // Calls that must have the draws made cannot go on, and nodes whose task ends are held back.
     refused!(w.join(50, "RTX 4090", 24, &[], 400), DrawsDue(1u32));
     assert_eq!(parts(&mut w), (0, 1, 6), "the group is formed");
     let again = chosen(&mut w).expect("told");
@@ -709,8 +710,8 @@ fn run_one(w: &mut World, models: u64) -> u32 {
     place
 }
 
-/// What members come to is reckoned by the GPU groups that they leave and the models they are asked for, too: with both it is too much for one
-/// draw, without either it is not.
+/// The cost of members also counts the GPU groups that they leave and the models that they are asked for. Both together are too much for
+/// one draw; either alone is not.
 #[test]
 fn many_gpu_groups_and_models_are_dear_together() {
     let at_once = |groups, models| {
@@ -754,7 +755,7 @@ fn words_of_a_new_place_are_counted() {
     assert!((fewer..=fewer + 1).contains(&(used - anew)), "{used} and {anew}");
 }
 
-/// A target that is set anew takes a part of what one draw may cost: where a group can just be made at once, it is not with that.
+/// A target that is computed anew takes a part of one draw's cost: a group that can just be formed at once cannot be with it.
 #[test]
 fn a_new_target_is_counted() {
     let at_once = |(groups, models, others): (u64, u64, u64), period_ends: bool| {
@@ -773,7 +774,7 @@ fn a_new_target_is_counted() {
     assert_eq!([false, true].map(|ends| at_once((1, 1, 0), ends)), [true; 2]);
 }
 
-/// Between the parts of a dear draw nothing can be changed that it hangs on: whoever wants to makes the next part first, or is refused.
+/// Between the parts of an expensive draw, none of its conditions can change: such a call makes the next part first, or is refused.
 #[test]
 fn what_was_chosen_stays_chosen() {
     for attempt in 0..4 {
@@ -838,7 +839,7 @@ fn a_group_made_in_parts_is_scored_like_one_made_at_once() {
     }
 }
 
-/// A group that is formed for a task again, in parts again, is scored if there are enough to choose among then, whatever its first one was.
+/// A group that is formed for a task again, in parts again, is scored if there are enough candidates then, whatever its first one was.
 #[test]
 fn a_group_of_a_task_drawn_again_is_not_scored_like_its_first() {
     let mut w = best_nine(9, 14);

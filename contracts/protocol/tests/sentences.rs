@@ -1,5 +1,5 @@
-//! Worked examples of what the earlier dispatch documents (002, 003) say: one for each sentence, or for a few that say one thing, under its
-//! row of docs/research/sources.md. What else there is to tasks that take three nodes is in replicated.rs.
+//! Worked examples of the earlier dispatch documents (002, 003): one for each sentence, or for a few that say one thing, under its row of
+//! docs/research/sources.md. Other tests of tasks that take three nodes are in replicated.rs.
 
 use alloy_primitives::{keccak256, B256};
 use muster_core::id::{GpuGroup, Grade, NodeId, QueueId, TaskId};
@@ -79,7 +79,7 @@ fn taken(w: &mut World) -> Vec<u64> {
     w.events().iter().filter_map(of).collect()
 }
 
-/// Whom so many hashes would give a task for three nodes, with these nodes reserved for it.
+/// The nodes that so many hashes would give a task for three nodes, with these nodes reserved for it.
 fn drawn_members(w: &mut World, wanted: &IMuster::TaskSpec, reserved: &[u32], rounds: u64) -> Vec<Members> {
     let net = Network::open(&mut w.mem).unwrap();
     let (order, models, _) = net.order_for(wanted).unwrap();
@@ -92,7 +92,7 @@ fn drawn_members(w: &mut World, wanted: &IMuster::TaskSpec, reserved: &[u32], ro
     (0..rounds).map(draw).collect()
 }
 
-/// Whom so many hashes would give a task that three can run, in the order in which they were drawn.
+/// The nodes that so many hashes would give a task that three can run, in the order in which they were drawn.
 fn draws(w: &mut World, wanted: &IMuster::TaskSpec, rounds: u64) -> Vec<[u32; 3]> {
     let chosen = |members| match members {
         Members::Nodes(nodes) => Some([nodes[0].0, nodes[1].0, nodes[2].0]),
@@ -199,7 +199,7 @@ fn released_nodes_get_the_queued_task_of_highest_value() {
     assert_eq!(w.ask(overviewCall {}).queued, 0);
 }
 
-/// B5: QoS counts in the choice: who often times out has low chances.
+/// B5: QoS counts in the choice: a node that often times out has low chances.
 #[test]
 fn who_times_out_has_low_chances_to_be_one_of_three() {
     let mut w = cards(&[("card", 24, 5, true)]);
@@ -280,9 +280,9 @@ fn images_are_drawn_across_all_sizes_from_their_own_up() {
     assert_eq!(threes(&draws(&mut w, &image(25), 1_000)), threes_of(&[4, 5, 6]));
 }
 
-/// B12: For GPT a card is drawn among all of them. Where the tries meet none that has three, listed cards are looked through, a bounded number
-/// of them: behind many others one may be missed. The task is queued then; whoever pokes one of its nodes has it drawn again, and that one's
-/// card is not missed.
+/// B12: For GPT a card is drawn among all of them. Where the tries meet none that has three, listed cards are looked through, a bounded
+/// number of them: behind many others one may be missed. The task is queued then. Poking one of its nodes has it drawn again, and that
+/// node's card is not missed.
 #[test]
 fn a_listed_card_behind_many_others_is_found_in_the_end() {
     let names: Vec<String> = (0..40).map(|n| format!("private {n}")).collect();
@@ -307,7 +307,7 @@ fn a_listed_card_behind_many_others_is_found_in_the_end() {
     assert!(missed > 0);
 }
 
-/// B12: How often it is missed, and that it is not where they are reserved. If this changes, the note of the row has to.
+/// B12: How often it is missed, and that it is not where they are reserved. A change of this must change the note of the row.
 #[test]
 fn how_often_three_of_a_listed_card_are_missed_among_many_others() {
     let missed = |w: &mut World| {
@@ -360,7 +360,7 @@ fn a_required_gpu_leaves_only_its_own_nodes() {
     assert_eq!(w.ask(overviewCall {}).queued, 1);
 }
 
-/// C4: Who lately ran a task with the same model, or has it on its disk, is likelier to be chosen.
+/// C4: A node that lately ran a task with the same model, or has it on its disk, is likelier to be chosen.
 #[test]
 fn who_has_the_model_is_likelier_to_be_one_of_three() {
     let mut w = cards(&[("card", 24, 5, true)]);
@@ -370,18 +370,18 @@ fn who_has_the_model_is_likelier_to_be_one_of_three() {
     let id = created(&mut w, TOKEN, spec(0, &[7]));
     let node = (1..=5).find(|&n| task_of(&mut w, n) == id).unwrap();
     w.send(who(node.into()), 0, submitCall { id, resultDigest: B256::ZERO }).unwrap();
-    // M is 1 + 0.3 for who ran it last, 0.7 more for who says that it is on its disk.
+    // M is 1 + 0.3 for the node that ran it last, 0.7 more for one that says that it is on its disk.
     assert_eq!(locality(&mut w, node), 13_000 * TEN_THOUSANDTH);
     is_first(&draws(&mut w, &wanted, 10_000), node, 1.3 / 5.3);
     w.send(who(node.into()), 0, reportDownloadedCall { models: vec![7] }).unwrap();
     assert_eq!(locality(&mut w, node), 20_000 * TEN_THOUSANDTH);
     is_first(&draws(&mut w, &wanted, 10_000), node, 2.0 / 6.0);
     assert!((1..=5).filter(|&n| n != node).all(|n| locality(&mut w, n) == 10_000 * TEN_THOUSANDTH));
-    // Who does not have it can be chosen all the same.
+    // A node without it can be chosen all the same.
     assert_eq!(threes(&draws(&mut w, &wanted, 1_000)), threes_of(&[1, 2, 3, 4, 5]));
 }
 
-/// C5, C6: Faster nodes are likelier to be chosen; how fast they are is what validations measure, not what they say of themselves.
+/// C5, C6: Faster nodes are likelier to be chosen; validations measure their speed, and no node's claim counts.
 #[test]
 fn chances_follow_the_speed_that_was_measured_and_not_the_one_that_is_claimed() {
     let mut w = cards(&[("card", 24, 9, true), ("the fastest of all", 24, 1, false)]);
@@ -589,7 +589,7 @@ fn equal_answers_begin_when_two_others_of_the_card_are_free() {
     let tasks = busy(&mut w);
     let id = created(&mut w, 6 * TOKEN, alike(0));
     w.events();
-    // Whoever else is free does not help.
+    // No other free node helps.
     for node in [4, 5, 6, 7, 8, 1, 2] {
         freed(&mut w, &tasks, node);
         assert_eq!((taken(&mut w), w.node(node).status), (vec![], 1), "{node}");
@@ -616,8 +616,8 @@ fn the_three_of_the_greatest_least_vram_decide_which_images_can_begin() {
     assert_eq!(members(&mut w, middle).unwrap().0, [3, 4, 5]);
 }
 
-/// B27, B29: Three of one card can serve what GPT and Stable Diffusion tasks are queued up to their VRAM; of the first tasks of these queues the one
-/// of highest value runs.
+/// B27, B29: Three of one card can serve any queued GPT and Stable Diffusion tasks up to their VRAM; of the first tasks of these queues,
+/// the one of highest value runs.
 #[test]
 fn three_of_one_card_take_the_best_of_both_types_up_to_their_vram() {
     let queued = [alike(24), alike(16), image(24), image(16)];
@@ -625,7 +625,7 @@ fn three_of_one_card_take_the_best_of_both_types_up_to_their_vram() {
         let mut w = cards(&[("card", 24, 3, true), ("large", 48, 3, true)]);
         w.set("alphaMilli", 10_000);
         let tasks = busy(&mut w);
-        // What needs more VRAM than theirs is worth the most, and not for them.
+        // Tasks that need more VRAM than theirs are worth the most, and not for them.
         for spec in [alike(48), image(25)] {
             created(&mut w, 18 * TOKEN, spec);
         }
@@ -646,7 +646,7 @@ fn three_of_one_card_take_the_best_of_both_types_up_to_their_vram() {
     }
 }
 
-/// B29: The task of highest value runs: the node waits for others if that is what it lacks, and takes the next best only then.
+/// B29: The task of highest value runs: if it lacks only others, the node waits for them, and takes the next best only then.
 #[test]
 fn a_freed_node_waits_for_the_task_of_highest_value_before_it_takes_the_next() {
     let mut w = cards(&[("listed", 24, 3, true), ("private", 24, 2, false)]);
@@ -672,7 +672,7 @@ fn a_freed_node_waits_for_the_task_of_highest_value_before_it_takes_the_next() {
     assert_eq!(members(&mut w, cheap).unwrap().0, [1, 4, 5]);
 }
 
-/// B28: Three of different cards can serve what Stable Diffusion tasks are queued up to their least VRAM.
+/// B28: Three of different cards can serve any queued Stable Diffusion tasks up to their least VRAM.
 #[test]
 fn three_of_different_cards_take_only_images_up_to_their_least_vram() {
     let mut w = cards(&[("a", 24, 1, true), ("b", 32, 1, true), ("c", 48, 1, true), ("busy", 80, 3, true)]);
@@ -691,8 +691,8 @@ fn three_of_different_cards_take_only_images_up_to_their_least_vram() {
 
 // ---------------------------------------------------------------- how many may be queued
 
-/// B30, B31, B32: At most alpha x N tasks are queued, of all types together; if that is reached, the one of lowest value is taken out and
-/// aborted, and its creator gets the event `TaskAborted`.
+/// B30, B31, B32: At most alpha x N tasks are queued, of all types together. Beyond that, the one of lowest value is taken out and aborted,
+/// and its creator gets the event `TaskAborted`.
 #[test]
 fn a_full_queue_loses_the_lowest_value_of_all_types() {
     let mut w = cards(&[("card", 24, 5, true)]);

@@ -66,9 +66,9 @@ fn a_pool_knows_its_greatest_and_least_key() {
     }
 }
 
-/// Every number below the total of a field falls on a node as often as its class says, or on nobody: whatever bounds the tree has, they
-/// do not change in which proportions nodes are drawn, idle ones or active ones. Who is looked for one after the other is found as well.
-/// While lists fill and empty, over GPU models of more than a word and sizes of both levels.
+/// Every number below the total of a field falls on a node as often as its class says, or on nobody. The tree's bounds do not change the
+/// proportions in which nodes are drawn, idle ones or active ones. A search one after the other finds the same nodes. All of this holds
+/// while lists fill and empty, over GPU models of more than a word and sizes of both levels.
 #[test]
 fn every_number_of_a_field_falls_on_nodes_in_proportion() {
     let names: Vec<(u16, u32)> = (0..40).map(|gpu| (24, gpu)).chain([(8, 0), (80, 0), (80, 1), (960, 0)]).collect();
@@ -151,7 +151,7 @@ fn every_number_of_a_field_falls_on_nodes_in_proportion() {
     assert!(rounded > 500 && kept > 50, "{rounded} {kept}");
 }
 
-/// Where nobody is idle no word is read below the one that says so: who has the largest VRAM is found in a few words.
+/// Where no node is idle, no word is read below the one that says so: the node with the largest VRAM is found in a few words.
 #[test]
 fn empty_sizes_are_not_looked_into() {
     let mut mem = Memory::new();
@@ -176,7 +176,7 @@ fn empty_sizes_are_not_looked_into() {
     }
 }
 
-/// A tree over the GPU models of a size keeps everybody who is in it when it grows a level, at 32 and at 962.
+/// A tree over the GPU models of a size keeps all its nodes when it grows a level, at 32 and at 962.
 #[test]
 fn a_tree_that_grows_loses_nobody() {
     for among in [Among::Idle, Among::Active] {
@@ -255,7 +255,7 @@ fn joined_nodes_count_wherever_they_are() {
     assert_eq!((absent(&mem), joined(&mem)), (0xffff, Some(0xffff - 1 + 4)));
 }
 
-/// Eight places of a list share a word: whoever stands at one of them stands beside the others of its word, and nobody else.
+/// Eight places of a list share a word: a node at one of them stands beside the others of its word, and no others.
 #[test]
 fn those_beside_a_place_are_those_of_its_word() {
     let (mut mem, group) = (Memory::new(), GpuGroup::of(1, 24));
@@ -361,7 +361,7 @@ fn a_large_range_is_drawn_from_without_bias() {
     assert!(thirds.iter().all(|count| (870..1_130).contains(count)), "{thirds:?}");
 }
 
-/// In every grade, also where the first task asks for more than the tree over the sizes has places for; what takes several nodes is
+/// In every grade, also where the first task asks for more than the tree over the sizes has places for; tasks for several nodes are
 /// counted.
 #[test]
 fn every_grade_finds_its_sizes_and_is_counted() {
@@ -413,7 +413,7 @@ fn a_node_begins_with_the_better_of_two_queues() {
     }
 }
 
-/// Whoever is known to hold a model, beside his number in the list of idle nodes, holds it.
+/// A node that is noted as holding a model, beside its number in the list of idle nodes, holds it.
 #[test]
 fn who_is_known_to_hold_a_model_holds_it() {
     let (mut known, mut forgotten) = (0, 0);
@@ -425,7 +425,7 @@ fn who_is_known_to_hold_a_model_holds_it() {
         for _ in 0..900 {
             let (n, some) = (d.below(14) + 1, d.below(7) + 1);
             let models: Vec<u64> = (1..=3).filter(|m| some >> (m - 1) & 1 > 0).collect();
-            // Most are refused now and then: what matters is what stands there afterwards.
+            // Most are refused now and then: only the words afterwards matter.
             match d.below(9) {
                 0 => drop(w.join(n, "A100", 80, &models, 400)),
                 1 => drop(w.send(who(n), 0, reportRemovedCall { models })),
@@ -449,7 +449,7 @@ fn who_is_known_to_hold_a_model_holds_it() {
                 let count = Counts::load(&w.mem, Among::Idle, GpuGroup(group)).get(class);
                 for place in (0..count).step_by(8) {
                     let there = Neighbours::load(&w.mem, GpuGroup(group), class, place, count);
-                    // What others read there, by the layout.
+                    // The others' note there, by the layout.
                     let key = u64::from(group) << 32 | u64::from(class) << 24 | u64::from(place / 8);
                     let Listed { n0, n1, n2, n3, n4, n5, n6, n7, model, held } = w.mem.get(entry(&w.mem, layout::MEMBERS, key));
                     assert_eq!(model, there.model());
@@ -470,7 +470,8 @@ fn who_is_known_to_hold_a_model_holds_it() {
     assert!(known > 1_000 && forgotten > 1_000, "{known} {forgotten}");
 }
 
-/// Who joins idle is known by the model that was looked for among those beside him, and where none was, by the first that he names.
+/// A node that joins idle is noted with the model that was looked for among its neighbours, and where none was, with the first that it
+/// names.
 #[test]
 fn who_joins_is_known_by_his_neighbours_model_or_else_by_his_first() {
     let mut w = World::new();
@@ -486,8 +487,8 @@ fn who_joins_is_known_by_his_neighbours_model_or_else_by_his_first() {
     assert_eq!(held, 0b11);
 }
 
-/// Who has ended a task is known to hold its model, if it held that when it started, and has not removed it meanwhile; and the last of a list
-/// is still known in the place that another has left.
+/// A node that has ended a task is noted as holding its model, if it held that when it started, and has not removed it meanwhile. The last
+/// of a list is still noted in the place that another has left.
 #[test]
 fn who_is_freed_is_known_by_the_model_of_its_task() {
     let mut w = World::new();
@@ -527,8 +528,8 @@ fn who_is_freed_is_known_by_the_model_of_its_task() {
     assert_eq!(known(&w), left);
 }
 
-/// A roll of several models' holders names everybody who is entered, whatever words they fill, as long as those are not too many, and no
-/// model is everybody's.
+/// A roll of several models' holders names all entered nodes, whatever words they fill, as long as those are not too many, and no model is
+/// everybody's.
 #[test]
 fn a_roll_names_everybody_who_is_entered() {
     let mut mem = Memory::new();
@@ -551,7 +552,7 @@ fn a_roll_names_everybody_who_is_entered() {
             assert_eq!(mem.reads() - began, words);
             assert_eq!((roll.len(), roll.iter().map(|node| node.0).collect::<BTreeSet<_>>()), (all.len(), all.clone()));
         }
-        // Three quarters of those who have joined.
+        // Three quarters of the joined nodes.
         let most = first.len() * 4 / 3;
         assert!(
             registry::roll(&mem, &lists[..1], most).is_none()
@@ -680,7 +681,7 @@ fn holders_stand_where_they_were_put() {
                 holders.swap_remove(&mut mem, position);
                 there.swap_remove(position as usize);
             }
-            // What is at hand is what was stored.
+            // The words at hand are the stored ones.
             for holders in [holders, Holders::load(&mem, one)] {
                 assert_eq!((holders.len() as usize, holders.is_empty()), (there.len(), there.is_empty()));
                 let found: Vec<NodeId> = (0..holders.len()).map(|i| holders.get(&mem, i)).collect();
@@ -691,7 +692,7 @@ fn holders_stand_where_they_were_put() {
     }
 }
 
-/// Of a node's list what is not stale counts, up to its length.
+/// The entries of a node's list that are not stale count, up to its length.
 #[test]
 fn a_node_holds_what_its_list_says() {
     let (mut mem, slot) = (Memory::new(), Word::from(1 << 40));
@@ -709,7 +710,7 @@ fn a_node_holds_what_its_list_says() {
     }
 }
 
-/// Everybody in a field is found if they are at most so many, in as many reads as say where they stand; more of them are given up after no
+/// All nodes in a field are found if they are at most so many, in as many reads as say where they stand. More of them are given up after no
 /// more words than show that there are so many sizes.
 #[test]
 fn everybody_is_found_or_given_up_at_the_first_too_many() {
@@ -772,8 +773,8 @@ fn a_ring_keeps_who_is_chosen_for_its_first_task() {
     }
 }
 
-/// Who has served and read before makes another draw only while all its words, as they are reckoned, stay within those of a call: 24 for a task
-/// of one model or none, 96 for several.
+/// A call that has served and read before makes another draw only while all its estimated words stay within those of a call. The estimate
+/// is 24 for a task of one model or none, 96 for several.
 #[test]
 fn a_draw_is_left_to_later_calls_where_it_could_read_too_much() {
     for (models, words) in [(0, 24), (1, 24), (2, 96), (3, 96)] {

@@ -1,25 +1,24 @@
 //! The one public address. Looks a call's selector up in storage and runs the program behind it by
 //! delegatecall, so that storage, balance and logs are the router's own.
 //!
-//! It is 437 bytes of EVM code, written here, while the programs behind it are WASM: a Stylus router
-//! would have to be started before every call (8,832 gas at least where nobody has cached it), and could
-//! expire, and with it the address that holds everybody's stakes.
+//! It is 437 bytes of EVM code, written here, while the programs behind it are WASM. A Stylus router would start before every call (8,832
+//! gas at least where nobody has cached it). It could also expire, and with it the address that holds everybody's stakes.
 //!
 //! | a call of | is |
 //! | --- | --- |
-//! | `install` | before initialisation: what is in it, run by the program it names, for the deployer alone |
+//! | `install` | before initialisation: the call in it, run by the program it names, for the deployer alone |
 //! | a selector that [`PROGRAMS`] leads to a program | that program's to answer, byte by byte |
 //! | any other | refused: `UnknownFunction`, or `MalformedCalldata` of less than a selector |
 //!
-//! What a program gives back is given back as it is. One that fails without a reason, by a trap or for lack of gas,
-//! is named in `ProgramFailed`; where there is no code, a delegatecall succeeds, says nothing and does nothing, but
-//! would keep the value: that is `NoCode`.
+//! The router returns a program's answer unchanged. A program that fails without a reason, by a trap or for lack of gas, is named in
+//! `ProgramFailed`. Where there is no code, a delegatecall succeeds, says nothing and does nothing, but would keep the value: that is
+//! `NoCode`.
 
 use alloy_sol_types::{SolCall, SolError};
 use muster_protocol::layout::{OWNERSHIP, PROGRAMS};
 use muster_protocol::IMuster::*;
 
-/// What `install` is refused with by the router itself.
+/// The router's own refusals of `install`.
 pub const INSTALL_REFUSALS: [&str; 4] = ["AlreadyInitialised", "MalformedCalldata", "NotOwner", "ValueNotAccepted"];
 
 /// Instructions of the EVM, as of Shanghai.
@@ -118,7 +117,7 @@ impl Assembler {
         self.push(&[4 + 32 * words]).ops(&[PUSH0, REVERT])
     }
 
-    /// Replaces what is on the stack by its lower 20 bytes.
+    /// Replaces the top of the stack by its lower 20 bytes.
     fn as_address(&mut self) -> &mut Self {
         self.push(&[0xff; 20]).ops(&[AND])
     }
@@ -141,8 +140,8 @@ impl Assembler {
 #[rustfmt::skip]
 pub fn code() -> Vec<u8> {
     let mut a = Assembler::default();
-    // After a line, what it leaves on the stack, the top to the right. First what every call runs: the program is the word of the mapping
-    // PROGRAMS at the call's first four bytes, of which that are missing are taken for zeros.
+    // Behind each line, the stack that it leaves, the top to the right. First the part that every call runs: the program is the word of the
+    // mapping PROGRAMS at the call's first four bytes, where missing bytes count as zeros.
     a.push(&[4]).ops(&[PUSH0, PUSH0, CALLDATACOPY]).push(&[PROGRAMS]).push(&[32]).ops(&[MSTORE]);
     a.push(&[64]).ops(&[PUSH0, KECCAK256, SLOAD, DUP1]).to(Label::Known, JUMPI); // program
     a.push(&[4]).ops(&[CALLDATASIZE, LT]).to(Label::Short, JUMPI);

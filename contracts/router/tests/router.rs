@@ -14,7 +14,7 @@ const PROGRAM: Address = Address::repeat_byte(0x02);
 const DEPLOYER: Address = Address::repeat_byte(0x0d);
 const SELECTOR: [u8; 4] = [0xba, 0xdb, 0xad, 0xba];
 
-/// Gives back its calldata, then who calls and how much is sent.
+/// Gives back its calldata, then its caller and the value.
 const ECHO: &[u8] =
     &[0x36, 0x5f, 0x5f, 0x37, 0x33, 0x36, 0x52, 0x34, 0x36, 0x60, 0x20, 0x01, 0x52, 0x36, 0x60, 0x40, 0x01, 0x5f, 0xf3];
 /// The same, by a revert.
@@ -30,7 +30,7 @@ fn chain(program: &[u8]) -> Chain {
     chain.impersonate_all(true);
     chain.set_code(ROUTER, muster_router::code().into());
     chain.set_code(PROGRAM, Bytes::copy_from_slice(program));
-    // What else lies in the word is none of the address.
+    // Other bits of the word are no part of the address.
     let word = U256::from_be_slice(PROGRAM.as_slice()) | U256::MAX << 160;
     let mut key = [0; 64];
     key[..4].copy_from_slice(&SELECTOR);
@@ -153,7 +153,7 @@ fn an_installation_is_read_strictly() {
     chain.set_storage(ROUTER, U256::from(OWNERSHIP), U256::from_be_bytes(o.pack().to_be_bytes()));
     let good = installCall { program: PROGRAM, call: vec![9; 40].into() }.abi_encode();
     let malformed = refusal(MalformedCalldata { selector: installCall::SELECTOR.into() });
-    // Cut short anywhere before the last byte of the call in it; what fills the last word up need not be there.
+    // Cut short anywhere before the last byte of the call in it; the padding of the last word need not be there.
     for end in 4..100 + 40 {
         assert_eq!(call(&chain, DEPLOYER, 0, good[..end].to_vec()), malformed, "{end} bytes");
     }

@@ -1,4 +1,4 @@
-//! The program of answers and draws, and of work for whoever is free; see `muster_protocol::flow`.
+//! The program of answers and draws, and of work for freed nodes; see `muster_protocol::flow`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 

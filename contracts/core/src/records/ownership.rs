@@ -1,14 +1,15 @@
 use crate::word::Address;
 
 packed! {
-    /// The owner, and what was fixed at initialisation.
+    /// The owner, and the settings fixed at initialisation.
     ///
     /// ```text
     /// | renounced | upgrade_delay | stake_unit | owner |
     ///       8             24           64      160
     /// ```
     pub struct Ownership {
-        /// Before initialisation the deployer, who alone may install. Then the account that may set parameters and propose programs.
+        /// Before initialisation the deployer, the only account that may install. Then the account that may set parameters and propose
+        /// programs.
         owner: Address = "address" 160,
         /// Wei in a stake unit; not 0 once initialised.
         stake_unit: u64 = "uint64" 64,

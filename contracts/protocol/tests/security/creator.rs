@@ -1,4 +1,4 @@
-//! What whoever creates tasks could try, without nodes of their own.
+//! Attacks by creators of tasks, without nodes of their own.
 
 mod single {
     use crate::help::single::*;
@@ -39,7 +39,7 @@ mod single {
         for policy in 4..=255 {
             refused!(w.create(5, FEE, IMuster::TaskSpec { redundancy: policy, ..spec(0, &[]) }), RedundancyUnsupported(policy));
         }
-        // Whatever the node commits to, block and task decide.
+        // Block and task decide, whatever the node commits to.
         w.send(OWNER, 0, IMuster::listGpuGroupCall { group: 1 << 16 | 24, listed: true }).unwrap();
         w.set("sampleBps", 5_000);
         let mut sampled = 0;
@@ -151,8 +151,8 @@ mod single {
         refused!(w.withdraw(1), NothingToWithdraw(who(1)));
     }
 
-    /// Tasks that nobody can run held the whole queue for nothing, for 30 days, for 2 %. Now they are refused; whoever holds a queue with
-    /// tasks that somebody could run, but does not, pays the start fee every six hours, and whoever ends them earns it.
+    /// Tasks that nobody can run held the whole queue for nothing, for 30 days, for 2 %. Now they are refused. An attacker that holds a
+    /// queue with tasks that somebody could run, but does not, pays the start fee every six hours; the callers that end them earn it.
     #[test]
     fn holding_the_queue_costs_its_start_fees_every_six_hours() {
         let mut w = world(10, 1);
@@ -170,7 +170,7 @@ mod single {
         let (mut lost_before, mut ids) = (0, Vec::new());
         for hour in 0..hours {
             if hour % 6 == 0 {
-                // The queue is emptied by anyone, who earns the start fees; the attacker fills it again.
+                // Anyone empties the queue and earns the start fees; the attacker fills it again.
                 for id in std::mem::take(&mut ids) {
                     let ticket = w.ticket(id);
                     w.call(who(77), 0, |n| n.expire_queued(TaskId(id), Ticket(ticket))).unwrap();
@@ -197,7 +197,7 @@ mod single {
         let held = format!("{capacity} places for {hours} hours, with tasks of one's own paused node");
         priced("the queue held", &held, &format!("{:.2} % of a fee for each place and hour", each as f64 / 100.0));
         assert_eq!(each, 33, "2 % of a fee every six hours");
-        // And it displaces only what is worth less: who pays more gets in.
+        // And it displaces only tasks that are worth less: a creator that pays more gets in.
         for _ in 0..capacity {
             w.create(66, FEE, spec(960, &[])).unwrap();
         }
@@ -207,9 +207,10 @@ mod single {
         assert!(w.view(|n| n.queued_tasks(QueueId(0), 0, 9)).unwrap().1.iter().any(|t| t.id == better));
     }
 
-    /// A full queue is pushed out by tasks that are worth more, cancelled as soon as only they are left. The cheapest that does it has the least
-    /// estimate, so it costs its start fee, of little more than half the fee that it outbids, and gas for two calls; who is pushed out has his
-    /// whole fee back. Whoever has code is drawn a block later, so it takes no money that is lent for one transaction.
+    /// A full queue is pushed out by tasks that are worth more, which are cancelled as soon as only they are left. The cheapest such task
+    /// has the least estimate. It costs its start fee, of little more than half the fee that it outbids, and gas for two calls; the creator
+    /// that is pushed out gets the whole fee back. A contract's task is drawn a block later, so no money lent for one transaction can do
+    /// it.
     #[test]
     fn emptying_the_queue_costs_a_hundredth_of_the_fees_that_it_pushes_out() {
         const MORE: u128 = FEE / 1_000;
@@ -275,8 +276,8 @@ mod single {
         assert_eq!(w.node(1).task, sly, "more per second is more");
     }
 
-    /// Two dust tasks a block refused every exit. Now a call that needs settled draws makes eight of them itself, fewer where
-    /// they are dear: it takes nine tasks in every block, or six that need several models each; four hold one exit in three.
+    /// Two dust tasks a block refused every exit. Now a call that needs settled draws makes eight of them itself, fewer where they are
+    /// expensive. Refusing it takes nine tasks in every block, or six that need several models each; four hold one exit in three.
     #[test]
     fn keeping_somebody_from_quitting_takes_many_tasks_in_every_block() {
         let held = |per_block: usize, models: &[u64]| -> (u64, u64) {
@@ -300,7 +301,7 @@ mod single {
                     w.drain();
                     let _ = w.join(victim, "RTX 4090", 24, &[901, 902], 400);
                 }
-                // Whoever runs a task ends it, so that nodes are idle.
+                // Each node that runs a task ends it, so that nodes are idle.
                 for n in 1..=60u32 {
                     let v = w.node(n);
                     if matches!(v.status, 2..=4) {
@@ -312,7 +313,7 @@ mod single {
             (refused, gas / 40)
         };
         for (models, free, more) in [(&[][..], 8, [9, 12]), (&[901, 902][..], 2, [4, 6])] {
-            // Now and then a draw is dear because many tries are rejected.
+            // Now and then a draw is expensive because many tries are rejected.
             assert!(held(free, models).0 <= 1, "{free} tasks of {} models a block hold nobody", models.len());
             for per_block in more {
                 let (refused, gas) = held(per_block, models);
@@ -324,11 +325,12 @@ mod single {
         }
     }
 
-    /// Tasks in one call are cheaper to create than one by one, and as dear to draw. So that they do not pile up for others, none are created
-    /// while draws are due that the call does not make itself: a flood is at most what fits one block, and single tasks get in at any time.
+    /// Tasks in one call are cheaper to create than one by one, and cost as much to draw. So that they do not pile up for others, none are
+    /// created while draws are due that the call does not make itself. A flood is at most what fits one block, and single tasks get in at
+    /// any time.
     #[test]
     fn a_flood_of_batches_ends_with_its_block() {
-        // What a block of an Arbitrum chain holds.
+        // The gas of a block of an Arbitrum chain.
         const BLOCK_GAS: u64 = 32_000_000;
         let flood = |made: usize, models: &[u64]| -> [u64; 3] {
             let mut w = world(60, 1);
@@ -358,11 +360,11 @@ mod single {
             let (gas, refused) = metered_alone(&mut w, who(66), 16 * 60, |n| n.create_tasks(specs, &[60; 16], true));
             assert_eq!(refused, "DrawsDue");
             assert!(gas < MOST_GAS, "{gas}");
-            // A single task is created all the same, for what any call pays that draws two.
+            // A single task is created all the same, at the usual cost of a call that makes two draws.
             let (gas, created) = metered(&mut w, who(50), FEE, |n| n.create_task(spec(0, &[])));
             assert_eq!(created, "accepted");
             assert!(gas < MOST_GAS, "{gas}");
-            // Whoever wants it to start soon draws what is before it.
+            // A creator that wants it to start soon makes the draws before it.
             let mut drawing = 0;
             while w.view(|n| n.overview()).pending > 1 {
                 drawing += metered_alone(&mut w, who(77), 0, |n| n.dispatch(16)).0;
@@ -381,9 +383,9 @@ mod single {
         }
     }
 
-    /// A task of two models, created in every block, is a draw that no batch makes: each one sent by itself is refused. A `dispatch` before it,
-    /// in the same block, lets it in, and single tasks need not even that. He has to create it by a batch of its own: while nobody is idle,
-    /// by `createTask` it is queued at once and holds up nobody.
+    /// A task of two models, created in every block, is a draw that no batch makes: each one sent by itself is refused. A `dispatch` before
+    /// it, in the same block, lets it in, and single tasks need not even that. The attacker must create it by a batch of its own: while no
+    /// node is idle, `createTask` queues it at once, and it holds up nobody.
     #[test]
     fn batches_are_held_up_only_until_somebody_draws() {
         let mut w = world(60, 1);
@@ -420,12 +422,12 @@ mod single {
             drawing / 20
         );
         priced("batches held up", &format!("{} gas and a fee a block", costs / 40), &comes_to);
-        // He pays in every block. Whom he holds up pays once a batch, less than twice that.
+        // The attacker pays in every block. A creator that is held up pays once a batch, less than twice that.
         assert!(drawing / 20 < costs / 40 * 2, "{drawing} {costs}");
     }
 
-    /// What others hold and queue made an innocent call cost millions: it drew a task of eight models, re-admitted a node and started two
-    /// more. Now one budget of reads bounds what a call does beside its own purpose.
+    /// Tasks that others hold and queue made an innocent call cost millions: it drew a task of eight models, re-admitted a node and started
+    /// two more. Now one budget of reads bounds the work of a call beside its own purpose.
     #[test]
     fn no_call_pays_millions_for_what_others_did() {
         for (sets, per) in [(1u64, 8), (1, 16), (3, 16)] {
@@ -460,7 +462,7 @@ mod single {
                 }
             }
             let set = |s: u64| -> Vec<u64> { (1..=8).map(|i| s % sets * 8 + i).collect() };
-            // Two dear tasks queued, for nodes with 24 GiB, and one Pending for those with 8.
+            // Two expensive tasks queued, for nodes with 24 GiB, and one Pending for those with 8.
             w.create(66, 2 * FEE, spec(24, &set(1))).unwrap();
             w.create(66, 2 * FEE, spec(24, &set(2))).unwrap();
             w.drain();
@@ -565,8 +567,8 @@ mod errors {
         assert_eq!(held, 0);
     }
 
-    /// Holding a node by an input that nobody can fetch cost gas alone: the fee came back whole. Now the start fee is the price, whatever the
-    /// policy, and each further try another.
+    /// Holding a node by an input that nobody can fetch cost gas alone: the fee came back whole. Now the start fee is the price, under
+    /// every policy, and each further try costs another.
     #[test]
     fn time_that_came_to_nothing_costs_the_start_fee_under_every_policy() {
         let mut rows = Vec::new();
@@ -622,8 +624,8 @@ mod replicated {
     use muster_model::world::*;
     use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 
-    /// A `gpu` with strange bits in its VRAM was another name of the list of all active nodes: such a task started on a busy node, whose
-    /// own task's fee was lost with it, for the least fee there is. Now there is no such GPU, for tasks, for the owner's list, or to look at.
+    /// A `gpu` with strange bits in its VRAM was another name of the list of all active nodes. For the least fee, such a task started on a
+    /// busy node, and the fee of that node's own task was lost. Now there is no such GPU, for tasks, for the owner's list, or to look at.
     #[test]
     fn a_gpu_number_with_strange_bits_is_no_other_name() {
         let mut w = network(3);
@@ -675,7 +677,7 @@ mod replicated {
         (w, 241)
     }
 
-    /// What it costs to have a group judged where the draw of three is due as well: its three members are held, and each begins a queued task
+    /// The cost of having a group judged where the draw of three is due as well: its three members are held, and each begins a queued task
     /// of eight models.
     fn settled_beside_a_draw(seed: u64) -> u64 {
         let (mut w, _) = varied(5000 + seed);
@@ -713,9 +715,9 @@ mod replicated {
         gas
     }
 
-    /// The call of somebody who only ends his own task made the draw of three that was due, started them, and then three queued tasks on
-    /// reserved nodes that were not drawn: 1.33 million gas. Now one budget bounds all tries of a draw, and who is not drawn comes back
-    /// in later calls: 910,000 gas at most, of storage, logs and start (docs/generated/proof.md).
+    /// An operator's call that only ended its own task made the due draw of three and started them. Then it started three queued tasks on
+    /// reserved nodes that were not drawn: 1.33 million gas. Now one budget bounds all tries of a draw, and nodes that are not drawn come
+    /// back in later calls: 910,000 gas at most, of storage, logs and start (docs/generated/proof.md).
     #[test]
     fn an_innocent_submit_pays_for_one_draw_of_three_and_no_more() {
         let mine: Vec<u64> = (2001..=2008).collect();
@@ -725,7 +727,7 @@ mod replicated {
                 let (mut w, first) = varied(seed * 3 + kind as u64);
                 let card = w.node(first).gpu;
                 let gpu = w.node(1).gpu;
-                // Somebody runs a task of his own; what waits for his card, or the listed one, needs eight models.
+                // An innocent operator runs a task; queued tasks for its card, or the listed one, need eight models.
                 let own = created(&mut w, TOKEN, IMuster::TaskSpec { gpu, flags: 1, ..spec(0, &[]) });
                 let runner = (1..=2).find(|&i| task_of(&mut w, i) == own).unwrap();
                 let queued = |gpu: u32, m: u64| {
@@ -764,7 +766,7 @@ mod replicated {
                 assert_eq!(out, "accepted");
                 formed += u32::from(group_of(&mut w, id).is_some());
                 *worst = gas.max(*worst);
-                // Nor what is left for those who come after.
+                // Nor is the rest too much for later callers.
                 for n in 0..6 {
                     let (gas, _) = metered(&mut w, who(990 + n), 0, |_| Ok(()));
                     *worst = gas.max(*worst);
@@ -782,7 +784,7 @@ mod replicated {
         assert!(dear.iter().all(|&gas| gas < MOST_GAS), "{dear:?}");
     }
 
-    /// Whoever has a group judged makes the draw of three that is due before, and starts a queued task on each of the three members whom the
+    /// A caller that has a group judged makes the due draw of three before, and starts a queued task on each of the three members that the
     /// group held: 1.29 million gas.
     #[test]
     fn an_innocent_settle_pays_for_one_draw_of_three_and_no_more() {
@@ -791,9 +793,10 @@ mod replicated {
         assert!(gas < MOST_GAS, "{gas}");
     }
 
-    /// Each call that has a draw of three to make is spent on it: whom it frees is held back, and so is whom it re-admits. Whoever wants to
-    /// hold a freed node up needs as many such draws due in a block as there are calls in it, his own among them: one call more brings it back.
-    /// He has to create them by a contract: while nobody is idle, what he signs himself is queued at once and holds up nobody.
+    /// Each call that has a draw of three to make is spent on it: nodes that it frees or re-admits are held back. Holding up a freed node
+    /// takes as many such draws due in a block as there are calls in it, the attacker's own included: one call more brings the node back.
+    /// The attacker must create them by a contract: while no node is idle, a task that it signs itself is queued at once and holds up
+    /// nobody.
     #[test]
     fn who_holds_a_freed_node_up_pays_a_task_for_three_for_every_call_of_anyone() {
         const ATTACKER: u64 = 70;
@@ -810,7 +813,7 @@ mod replicated {
             }
             w.mem.by_contract = false;
         };
-        // One for the call of the node, two for his own.
+        // One for the call of the node, two for the attacker's own.
         due(&mut w, 3);
         w.pass(1, 0);
         let (_, node) = tasks[0];
@@ -826,12 +829,12 @@ mod replicated {
             due(&mut w, 2);
         }
         assert_eq!(w.node(node).parked, 1);
-        // A call that he has not paid for.
+        // A call that the attacker has not paid for.
         submit(&mut w, tasks[1]);
         assert_eq!(task_of(&mut w, node), wanted);
         check_money(&mut w);
 
-        // What he has paid, if nobody runs his tasks: gas, and the start fee of each.
+        // The attacker's cost, if nobody runs its tasks: gas, and the start fee of each.
         w.pass(1, 0);
         w.dispatch(16).unwrap();
         let before = w.ask(overviewCall {}).treasuryBalance;
@@ -848,8 +851,8 @@ mod replicated {
         );
     }
 
-    /// With a draw delay of 0 whoever created a single task took a candidate away, at once, from draws of three that were due and whose hash
-    /// he knew. Now his task stands behind them.
+    /// With a draw delay of 0, the creator of a single task took a candidate away, at once, from draws of three that were due and whose
+    /// hash was known. Now the single task stands behind them.
     #[test]
     fn with_no_delay_a_single_task_does_not_go_before_draws_that_are_due() {
         let mut w = network(30);
@@ -894,7 +897,7 @@ mod rated {
     use muster_protocol::store::task::{ModelSet, Task};
     use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 
-    /// While the ring is full nobody is judged who might need a place in it; nothing is lost, and with the first draw it goes on.
+    /// While the ring is full, no group is judged that might need a place in it. Nothing is lost, and the first draw lets it go on.
     #[test]
     fn a_full_ring_delays_a_judgement_and_no_more() {
         let mut w = network(9);
@@ -929,8 +932,8 @@ mod rated {
         );
     }
 
-    /// A task that nobody can run, for its input is shown to nobody: honest nodes report an error, which counts for no rating where there is no
-    /// majority; else a few tasks, whose fees come back whole, would ruin everybody's.
+    /// A task that nobody can run, for its input is shown to nobody. Honest nodes report an error, which counts for no rating where there
+    /// is no majority. Otherwise a few tasks, whose fees come back whole, would ruin everybody's.
     #[test]
     fn tasks_that_cannot_be_run_leave_ratings_alone() {
         let mut w = network(12);
@@ -959,8 +962,8 @@ mod rated {
         check_money(&mut w);
     }
 
-    /// Nine answers of nine honest nodes are nobody's majority where none is right, and whoever reads them has them for start fees: 450 tokens of
-    /// work for one, where only the last group cost any. Now each does.
+    /// Nine answers of nine honest nodes make no majority where none is right, and their reader pays only start fees: 450 tokens of work
+    /// for one, where only the last group cost any. Now each does.
     #[test]
     fn work_without_a_right_answer_costs_a_start_fee_for_each_group() {
         let mut w = seasoned(12);
@@ -975,7 +978,7 @@ mod rated {
             "a task of nine, 8 reschedules, an application of no node",
             &format!("{groups} groups, {:.1} tokens of unpaid work for each that it pays", worth as f64 / cost as f64),
         );
-        // Fifty for each of the first group, and a little more of the others, whose start fees are parts of what is left.
+        // Fifty for each of the first group, and a little more of the others, whose start fees are parts of the remaining fee.
         assert_eq!((groups, cost), (9, FEE - left_after(9)));
         assert!(worth > 50 * cost && worth < 55 * cost, "{worth} {cost}");
     }
@@ -1043,8 +1046,8 @@ mod rated {
         assert!(waited[0] < 600 && waited[1] >= 21_600, "{waited:?}");
     }
 
-    /// A profile can change between creation, draw and judgement: the group is never larger than the fee was for, and who has worked is paid as
-    /// ever; how often the task begins again is what its creator says at the judgement.
+    /// A profile can change between creation, draw and judgement. The group is never larger than its fee was for, and members that have
+    /// worked are paid as ever. The creator's profile at the judgement says how often the task begins again.
     #[test]
     fn a_profile_changed_at_any_time_costs_only_who_changed_it() {
         for (first, second, reschedules) in [(9, 3, 0), (3, 9, 8), (5, 4, 1)] {
@@ -1063,7 +1066,7 @@ mod rated {
             for &n in others {
                 reveal(&mut w, id, place, n, ANSWER, value(n as u8)).unwrap();
             }
-            // He knows by now that there is no majority.
+            // The creator knows by now that there is no majority.
             set_profile(&mut w, CREATOR, Profile { reschedules, targeting: 0, ..of_size(9) });
             reveal(&mut w, id, place, last, ANSWER, value(last as u8)).unwrap();
             let s = settled(&mut w);
@@ -1072,11 +1075,12 @@ mod rated {
         }
     }
 
-    /// Whoever only ends his own task makes the draw of nine that is due, or a part of it: nodes of many GPU groups, models that nobody has, a
-    /// target to be set anew, words never written before. What is dear is left to the next, by anybody.
+    /// A call that only ends its operator's own task makes the due draw of nine, or a part of it. The draw meets nodes of many GPU groups,
+    /// models that nobody has, a target to be computed anew, and words never written before. The next caller, whoever it is, makes the
+    /// expensive rest.
     #[test]
     fn an_innocent_submit_pays_for_one_part_of_a_draw_of_nine_and_no_more() {
-        // What each call cost that made a part, until the group was formed.
+        // The cost of each call that made a part, until the group was formed.
         let play_out = |hoarders: u64, others: u64, seed: u64, worn: bool| {
             let mut w = world(0, 1);
             w.set("groupFee", 0);
@@ -1160,12 +1164,12 @@ mod rated {
             ),
         );
         assert!(formed[1..].iter().sum::<u32>() > 10 && formed_new[2..].iter().sum::<u32>() > 10, "{formed:?} {formed_new:?}");
-        // What programs compute is not in it: 160,000 for a target, in the first part, and less for the rest.
+        // The programs' computation is not in it: 160,000 for a target, in the first part, and less for the rest.
         assert!(dear.iter().chain(&dear_new).all(|&gas| gas < MOST_GAS - 100_000), "{dear:?} {dear_new:?}");
     }
 
-    /// A group that is dear to form is not formed by the call of one who wants to leave, who is refused then, as is who wants to join while any
-    /// is due that is chosen by ratings. A `dispatch` before it, in the same block, makes the way free.
+    /// A group that is expensive to form is not formed by the call of a node that wants to leave, which is refused then. A call to join is
+    /// refused too while any draw by ratings is due. A `dispatch` before it, in the same block, makes the way free.
     #[test]
     fn dear_groups_keep_somebody_from_quitting_only_until_somebody_draws() {
         let mut w = network(60);
@@ -1198,7 +1202,7 @@ mod rated {
                 drawing / blocks
             ),
         );
-        // Whoever draws pays no more than so many times what the creator does, and the nine who have work then are paid for it.
+        // The caller that draws pays at most this many times the creator's cost, and the nine that have work then are paid for it.
         assert!(drawing < 16 * costs, "{drawing} {costs}");
     }
 }

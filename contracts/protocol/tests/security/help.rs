@@ -1,4 +1,4 @@
-//! What tests of several actors share: for all tasks, and by their policy.
+//! Helpers that tests of several actors share: for all tasks, and by their policy.
 
 use alloy_primitives::B256;
 use muster_model::validated::*;
@@ -76,9 +76,9 @@ pub mod errors {
 
     pub const FEE: u128 = 6 * TOKEN;
     pub const START_FEE: u128 = FEE / 50;
-    /// A model that exists nowhere: only who says that he holds it can answer, for nobody can say that he is wrong.
+    /// A model that exists nowhere: only nodes that claim to hold it can answer, for nobody can disprove the claim.
     pub const PRIVATE: u64 = 777;
-    /// Who attacks.
+    /// The attacker.
     pub const ATTACKER: u64 = 150;
 
     /// A GPT task whose node commits to its answer, with these models.
@@ -109,7 +109,7 @@ pub mod errors {
         w.ask(overviewCall {}).reserve as i128
     }
 
-    /// What Muster owes to people, in wei.
+    /// Muster's debt to people, in wei.
     pub fn owed(w: &mut World, people: impl IntoIterator<Item = u64>) -> u128 {
         people.into_iter().map(|n| w.account(n).credit).sum()
     }
@@ -119,7 +119,7 @@ pub mod errors {
         format!("{:.2} %", wei as f64 * 100.0 / of as f64)
     }
 
-    /// Has these members commit to what each says, and reveal it; a node is that of the operator of its number, or of this.
+    /// Has these members commit to an answer each, and reveal it; a node belongs to the operator of its number, or to the given one.
     pub fn judged(w: &mut World, id: u64, place: u32, members: &[u32], says: impl Fn(u32) -> (u8, B256)) {
         for &n in members {
             if task_of(w, n) != id || w.ask(runningTaskCall { number: n }).status != 6 {
@@ -135,7 +135,7 @@ pub mod errors {
         }
     }
 
-    /// What part of all weight the attacker's nodes have.
+    /// The share of the attacker's nodes in all weight.
     pub fn share(w: &mut World, honest: u32, own: u32) -> f64 {
         let wanted = IMuster::TaskSpec { gpu: CARD, ..spec(0, &[]) };
         let weight = |w: &mut World, n: u32| w.ask(weightOfCall { number: n, spec: wanted.clone() }).weight as f64;
@@ -153,13 +153,13 @@ pub mod sampled {
     use muster_protocol::IMuster::{self, *};
 
     pub const FEE: u128 = 6 * TOKEN;
-    /// What is left of the fee once the validators were called.
+    /// The rest of the fee once the validators were called.
     pub const LEFT: u128 = FEE / 50 * 49;
     /// The stake of every node.
     pub const STAKE: u128 = 400 * TOKEN;
-    /// What a wrong answer costs, in fees.
+    /// The cost of a wrong answer, in fees.
     pub const SLASH_TIMES: u128 = 20;
-    /// Who attacks with tasks of his own.
+    /// The attacker, with tasks of its own.
     pub const ATTACKER: u64 = 150;
 
     /// Equal nodes of a listed GPU group, every answer of theirs sampled.
@@ -186,7 +186,7 @@ pub mod sampled {
         w.send(operator, 0, commitCall { id, commitment }).unwrap();
     }
 
-    /// Has the validators of a group say 1, its first what it has committed to; gives what was burnt.
+    /// Has the validators of a group say 1, its first reveal its commitment; gives the burnt amount.
     pub fn judged(w: &mut World, id: u64, (place, members): &(u32, Vec<u32>), first: u8) -> u128 {
         let before = w.ask(overviewCall {}).burnt;
         for &n in &members[1..] {
@@ -199,7 +199,7 @@ pub mod sampled {
         w.ask(overviewCall {}).burnt - before
     }
 
-    /// A node's sampled task from its commitment to the judgement, others saying 1; gives what was burnt.
+    /// A node's sampled task from its commitment to the judgement, others saying 1; gives the burnt amount.
     pub fn answered(w: &mut World, id: u64, node: u32, answer: u8) -> u128 {
         commit_as(w, id, node, answer);
         let group = called(w, id, node);
@@ -251,7 +251,7 @@ pub mod rated {
     use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 
     pub const FEE: u128 = 18 * TOKEN;
-    /// Who attacks with tasks of his own.
+    /// The attacker, with tasks of its own.
     pub const ATTACKER: u64 = 70;
 
     /// Groups of so many, whatever their ratings.
@@ -264,7 +264,7 @@ pub mod rated {
         IMuster::TaskSpec { kind: 0, gpu, vram, redundancy: 3, ..spec(0, &[]) }
     }
 
-    /// What is left of a fee after so many groups without a majority, each of which cost it a start fee.
+    /// The rest of a fee after so many groups without a majority, each of which cost it a start fee.
     pub fn left_after(groups: u32) -> u128 {
         (0..groups).fold(FEE, |fee, _| fee - fee / 50)
     }
@@ -292,8 +292,8 @@ pub mod rated {
         B256::right_padding_from(&Dice(n).bits().to_be_bytes())
     }
 
-    /// A task of the attacker's to which no answer is right: everybody else says something of their own, his own nodes the same. Gives its groups
-    /// and what it has cost.
+    /// A task of the attacker's to which no answer is right: all others each say something different, the attacker's own nodes the same.
+    /// Gives its groups and its cost.
     pub fn without_right_answer(w: &mut World, own: impl Fn(u32) -> bool, number: u64) -> (u32, u128) {
         let id = created_by(w, ATTACKER, FEE, rated_image(0, 8));
         let (mut groups, mut refund) = (0, 0);

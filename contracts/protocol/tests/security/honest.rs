@@ -125,11 +125,11 @@ mod errors {
 
     use muster_protocol::IMuster::{IMusterEvents as E, *};
 
-    /// What is left of a sampled task's fee once its validators were called.
+    /// The rest of a sampled task's fee once its validators were called.
     const LEFT: u128 = FEE - START_FEE;
 
-    /// Nobody attacks, and some first nodes cannot run their task: the reserve had a leak, and 44 and 63 of 301 groups were paid short. Now what a
-    /// group whose first has failed takes out of the reserve is nothing, and all others find what they need.
+    /// Nobody attacks, and some first nodes cannot run their task. The reserve had a leak, and 44 and 63 of 301 groups were paid short. Now
+    /// a group whose first has failed takes nothing out of the reserve, and all others find their pay.
     #[test]
     fn honest_errors_leave_the_reserve_to_those_who_answer() {
         const TASKS: u32 = 800;
@@ -235,9 +235,9 @@ mod replicated {
     use muster_model::world::*;
     use muster_protocol::IMuster::{IMusterEvents as E, *};
 
-    /// Three reserved nodes of the only listed card among idle ones of other cards: a draw that met none of them queued the task, and the
-    /// three called it up again in the same call, so that nobody ever saw it queued, and its creator could not cancel it. Now the three need not
-    /// be met: the first draw starts it.
+    /// Three reserved nodes of the only listed card among idle ones of other cards. A draw that met none of them queued the task, and the
+    /// three called it up again in the same call: nobody ever saw it queued, and its creator could not cancel it. Now the three need not be
+    /// met: the first draw starts it.
     #[test]
     fn a_task_does_not_go_round_because_its_reserved_nodes_are_not_met() {
         let (mut draws, mut dear) = (Vec::new(), 0);
@@ -320,8 +320,8 @@ mod rated {
         check_money(&mut w);
     }
 
-    /// What it costs to have a group of nine judged whose members, all late, are free again by it, and of which the first three each begin a
-    /// queued task, of eight `models` or of none.
+    /// The cost of judging a group of nine whose members, all late, are free again by it. The first three of them each begin a queued task,
+    /// of eight `models` or of none.
     fn judgement_of_nine(models: bool) -> u64 {
         let mut w = world(0, 1);
         w.set("groupFee", 0);
@@ -354,8 +354,8 @@ mod rated {
         gas
     }
 
-    /// A judgement frees up to nine members that were late; three find queued work in the same call, which is somebody's who only has the group judged, the
-    /// others in later ones.
+    /// A judgement frees up to nine members that were late. Three find queued work in the same call, of somebody that only has the group
+    /// judged, and the others in later ones.
     #[test]
     fn a_judgement_of_nine_stays_below_the_most_that_a_call_may_cost() {
         let (plain, dear) = (judgement_of_nine(false), judgement_of_nine(true));

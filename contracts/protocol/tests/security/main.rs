@@ -1,13 +1,13 @@
-//! What anybody could try against the network, and what becomes of it, by who tries. Many of these tests play an attack that an audit found, as
-//! it was made, and say what is left of it and what it costs now; docs/security.md and docs/security-validation.md quote the figures.
+//! Attacks on the network and their results, by attacker. Many of these tests play an attack that an audit found, as it was made, and give
+//! its remaining effect and its cost now; docs/security.md and docs/security-validation.md quote the figures.
 //!
 //! `w01` to `w21` are the ways in which earlier implementations of the source documents broke, by number. Where there is nothing of the kind
 //! to call here, the test shows that no selector offers it, and tests the property that takes its place. docs/generated/proof.md lists them
 //! from their comments: the number, what it was, and after "Here" what holds.
 //!
-//! | file | who |
+//! | file | actor |
 //! | --- | --- |
-//! | [`creator`] | creates tasks, and has no nodes |
+//! | [`creator`] | an account that creates tasks, and has no nodes |
 //! | [`node`] | one node, or its operator |
 //! | [`operator`] | several nodes of one mind, or nodes and the tasks for them |
 //! | [`owner`] | the contract's owner |

@@ -1,4 +1,4 @@
-//! What one node could try, or its operator with it alone.
+//! Attacks by one node, or by its operator with it alone.
 
 mod single {
     use crate::help::single::*;
@@ -150,7 +150,7 @@ mod single {
         w
     }
 
-    /// Nodes whose long lists say nothing but in their last word make the tries among them give up sooner.
+    /// Nodes whose long lists match only in their last word make the tries among them give up sooner.
     #[test]
     fn long_model_lists_do_not_make_a_draw_dearer_without_end() {
         let mut w = hollow(40);
@@ -167,7 +167,7 @@ mod single {
         assert!(most < 270, "{most}");
     }
 
-    /// A node that comes back may start a task, so it does not come back in a call that has made a dear draw, but in the next.
+    /// A node that comes back may start a task, so it does not come back in a call that has made an expensive draw, but in the next.
     #[test]
     fn nobody_is_re_admitted_by_a_call_that_has_made_a_dear_draw() {
         for models in [&[][..], &[7]] {
@@ -190,7 +190,8 @@ mod single {
         }
     }
 
-    /// Two operators and their start fees: who let a task time out does not earn by expiring it, nor who queued it by ending it.
+    /// Two operators and their start fees: one that let a task time out earns nothing by expiring it, nor one that queued a task by ending
+    /// it.
     #[test]
     fn nobody_earns_by_what_he_failed_to_do() {
         let mut w = world(1, 0);
@@ -210,8 +211,9 @@ mod errors {
     use muster_model::world::*;
     use muster_protocol::IMuster::{self, *};
 
-    /// A node that reports an error at once is idle while all others are busy, and every new task was its. Now it rests, and no call shortens
-    /// that: in a busy network it takes one task each minute, which costs its creator the start fee, and the node what it could have earned.
+    /// A node that reports an error at once is idle while all others are busy, and was given every new task. Now it rests, and no call
+    /// shortens that. In a busy network it takes one task each minute, which costs its creator the start fee, and the node its earnings of
+    /// that time.
     #[test]
     fn who_reports_errors_at_once_takes_one_task_a_minute() {
         const MINUTES: u64 = 20;
@@ -360,7 +362,7 @@ mod sampled {
             reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
         }
         assert_eq!((w.node(SITTER).scores, again), (2, 0));
-        // Its own task goes on as ever, and it does not run what it was called to.
+        // Its own task goes on as ever, and it does not run the task that it was called to.
         w.pass(1, 1);
         w.send(who(DRIVER), 0, validateCall { id: own, node: SITTER }).unwrap();
         for _ in 0..20 {
@@ -379,8 +381,8 @@ mod sampled {
         assert!(shut <= window);
     }
 
-    /// A group whose three members have withheld is settled by somebody: each of them is slashed out of the network while it runs a task of
-    /// eight models of its own, which is refunded, beside draws that are due.
+    /// Somebody settles a group whose three members have withheld. Each of them is slashed out of the network while it runs a task of eight
+    /// models of its own, which is refunded, beside draws that are due.
     #[test]
     fn three_slashed_out_at_once_stay_below_the_most_that_a_call_may_cost() {
         let (mut worst, mut played) = (0, 0);
@@ -428,7 +430,7 @@ mod sampled {
         assert!(worst < MOST_GAS, "{worst}");
     }
 
-    /// Who is called while busy has the group's task before its eyes, and its time counts from when its own task has ended.
+    /// A node that is called while busy can see the group's task, and its time counts from the end of its own task.
     #[test]
     fn the_time_of_a_called_node_counts_from_its_own_start() {
         let mut w = all_sampled(3);
@@ -456,8 +458,8 @@ mod replicated {
     use muster_model::world::*;
     use muster_protocol::IMuster::{self, *};
 
-    /// Who waits for a task whose nodes have to answer alike can leave, and come back with another listed GPU: two of its former group found it
-    /// waiting still, for the same queue, and all three were given the task.
+    /// A node that waits for a task whose nodes must answer alike can leave, and come back with another listed GPU. Two of its former group
+    /// found it still waiting, for the same queue, and all three were given the task.
     #[test]
     fn who_comes_back_with_another_gpu_does_not_wait_with_its_former_group() {
         let mut w = network(4);
@@ -520,8 +522,9 @@ mod rated {
         None
     }
 
-    /// Where more than 32 are idle, different nodes are drawn by weight in a bounded number of tries, and a draw that finds fewer than `most`
-    /// is made again. A few great stakes took nearly all tries, and kept such a task Pending for good; now no try falls on who is chosen.
+    /// Where more than 32 are idle, different nodes are drawn by weight in a bounded number of tries, and a draw that finds fewer than
+    /// `most` is made again. A few great stakes took nearly all tries, and kept such a task Pending for good. Now no try falls on a chosen
+    /// node.
     #[test]
     fn great_stakes_do_not_keep_a_rated_task_pending() {
         for (whales, tokens) in [(0u64, 400u128), (3, 400 << 12), (1, 400 << 18), (3, 400 << 18)] {
@@ -543,8 +546,8 @@ mod rated {
         }
     }
 
-    /// A task keeps its number when it goes to another group: whoever is in the second has read what the first revealed, and may say the same
-    /// without having worked. A commitment itself cannot be taken over: it names its node.
+    /// A task keeps its number when it goes to another group: members of the second have read the answers that the first revealed, and may
+    /// repeat them without having worked. A commitment itself cannot be taken over: it names its node.
     #[test]
     fn the_second_group_can_copy_what_the_first_revealed() {
         let mut w = network(12);
@@ -594,7 +597,8 @@ mod rated {
         );
     }
 
-    /// Who reveals last has read the others' answers: without it there is no majority, nobody is paid, and the task begins again.
+    /// The member that reveals last has read the others' answers: without its own there is no majority, nobody is paid, and the task begins
+    /// again.
     #[test]
     fn who_withholds_undoes_a_majority_by_one() {
         let mut w = network(12);
@@ -613,7 +617,7 @@ mod rated {
         let s = settled(&mut w);
         assert_eq!((s.outcome, s.startFee), (4, FEE / 50));
         assert_eq!(w.account(members[0].into()).credit, before);
-        // It agreed with somebody who did not reveal: nobody knows, and only who withholds is rated.
+        // It agreed with a member that did not reveal: nobody knows, and only the member that withholds is rated.
         let rated: Vec<(u8, u8)> = members.iter().map(|&n| (w.node(n).right, w.node(n).judged)).collect();
         assert_eq!(rated, [(0, 0), (0, 1), (0, 0)]);
         assert_eq!(w.node(members[1]).stake, 400 * TOKEN, "no slash");
@@ -625,9 +629,9 @@ mod rated {
         );
     }
 
-    /// Each group of nine that one node withholds in is open for two hours. The commitments of the other eight counted, so that two such groups kept
-    /// them from all work, and others' validators could be none but the attacker's: at the price of the least fees, for nobody is slashed in
-    /// such a group. Now they count where there is a slash, and nowhere else.
+    /// Each group of nine in which one node withholds is open for two hours. The commitments of the other eight counted, so that two such
+    /// groups kept them from all work, and others' validators could only be the attacker's. That took the least fees, for nobody is slashed
+    /// in such a group. Now commitments count where there is a slash, and nowhere else.
     #[test]
     fn who_withholds_in_a_rated_group_keeps_nobody_from_work() {
         let mut w = network(12);

@@ -1,4 +1,4 @@
-//! What an operator could try with several nodes, or with nodes and tasks of their own; and two operators who agree.
+//! Attacks by an operator with several nodes, or with nodes and tasks of their own; and by two operators together.
 
 mod single {
     use crate::help::single::*;
@@ -14,18 +14,18 @@ mod single {
 
     #[derive(Clone, Copy, PartialEq, Debug)]
     enum Trick {
-        /// Create only when the last known hash would give his node.
+        /// Create only when the last known hash would give the task to the creator's own node.
         Look,
         /// Cancel when it does not look good.
         Cancel,
-        /// Once the hash is known and bad, let others drive the draw and never do it himself.
+        /// Once the hash is known and bad, let others drive the draw and never do it oneself.
         Withhold,
         /// Once the hash is known and bad, change the candidates before the draw.
         Reshuffle,
     }
 
-    /// Plays a creator who owns nodes 1 and 2 of eight equal ones and wants node 1. Gives the number of
-    /// his tasks, of those that node 1 got, and of the blocks it took.
+    /// Plays a creator that owns nodes 1 and 2 of eight equal ones and wants node 1. Gives the number of its tasks, of those that node 1
+    /// got, and of the blocks it took.
     fn fast_caller(delay: u64, trick: Trick, tasks: u64) -> (u64, u64, u64) {
         let mut w = world(8, delay);
         let (wanted, start) = (spec(0, &[]), w.mem.block);
@@ -53,7 +53,7 @@ mod single {
                 let bad = foretell(&mut w, hash, id, &wanted) != Some(1);
                 match trick {
                     Trick::Reshuffle if bad && !paused => {
-                        // His own call draws the task before it changes anything.
+                        // The creator's own call draws the task before it changes anything.
                         paused = w.call(who(2), 0, |n| n.pause()).is_ok();
                     }
                     Trick::Withhold if bad => {
@@ -115,8 +115,8 @@ mod single {
         assert_eq!((w.account(1).credit, w.account(5).credit), (0, FEE / 100 * 98));
     }
 
-    /// While nobody is idle, a task is queued by the call that creates it. Who creates one and frees his own node next has it run there, if it is
-    /// worth more than all that is queued: so he has after a draw, a block later. It is his own fee that he earns, and H stays.
+    /// While no node is idle, the call that creates a task queues it. A creator that frees its own node next has the task run there, if it
+    /// is worth more than all queued ones; so it could after a draw, a block later. The creator earns its own fee, and H stays.
     #[test]
     fn queueing_at_creation_saves_its_creator_a_block_and_nothing_else() {
         const QUEUED: u32 = 4;
@@ -196,9 +196,9 @@ mod single {
         assert!(seconds >= 5 * 30, "five rises, half an estimate apart");
     }
 
-    /// What node 1 gains in a busy network of equal nodes: times that H was raised, and tasks of its operator's own that others ran, with what they
-    /// paid. Either it works like the others, or it does nothing but tasks of its `own`, at this fee: one waits in the queue, and as soon as that has
-    /// waited long enough and is the best, it ends what it runs. Others' fees are 1 to 2 tokens.
+    /// The gain of node 1 in a busy network of equal nodes: the number of times that H was raised, and of its operator's own tasks that
+    /// others ran, with their fees. Either it works like the others, or it does only tasks of its `own`, at this fee. One of these waits in
+    /// the queue; as soon as it has waited long enough and is the best, node 1 ends its running task. Others' fees are 1 to 2 tokens.
     fn raised_in_the_queue(nodes: u32, load: f64, own: Option<u128>, seconds: u64) -> (u32, u32, u128) {
         let low = 300_000_000_000_000_000;
         let mut w = world(nodes.into(), 1);
@@ -259,7 +259,7 @@ mod single {
             w.events().iter().for_each(|e| note(e, &mut running, &mut mine, &mut waiting, &mut dice, now, &mut lost));
             paid = own.unwrap_or(0) * u128::from(lost);
             if w.node(1).reliability > WAD / 2 {
-                // Time alone is not what is counted.
+                // Recovery by time alone is not counted.
                 set_low(&mut w);
             }
         }
@@ -289,8 +289,8 @@ mod single {
         }
     }
 
-    /// Successes with queued tasks raise H only if those have waited. Whoever works gets as much of it as ever; whoever steers tasks of their own to
-    /// their own node through the queue loses most of them to others, who become free first.
+    /// Successes with queued tasks raise H only if those have waited. Nodes that work gain as much H as ever. An operator that steers its
+    /// own tasks to its own node through the queue loses most of them to others, which become free first.
     #[test]
     fn h_is_not_bought_back_through_the_queue() {
         const HOUR: u64 = 3_600;
@@ -314,9 +314,9 @@ mod single {
         }
     }
 
-    /// A draw goes by H at the moment when it is made, and H recovers by the clock: whoever alone makes draws may wait, with the hash known, for a
-    /// second in which the node is his. Any call by anybody makes the draw before. What waiting gets him is bound by how far H can move: nothing
-    /// where all recover alike or nobody has timed out.
+    /// A draw goes by H at the moment when it is made, and H recovers by the clock. An operator that alone makes draws may wait, with the
+    /// hash known, for a second in which its node is drawn. Any call by anybody makes the draw before. The gain of waiting is bounded by
+    /// how far H can move: nothing where all recover alike or nobody has timed out.
     #[test]
     fn a_known_draw_moves_with_h_by_the_clock_and_no_further() {
         const NODES: u32 = 10;
@@ -369,7 +369,7 @@ mod single {
             &format!("tasks that its node can have: {}", told.join("; ")),
         );
         for (name, won, _) in &rows {
-            // What it has at its best weight, of a moment, and never twice that.
+            // Its share at its best weight, of a moment, and never twice that.
             assert!(won[2] <= won[0].max(TASKS / u64::from(NODES)) * 2, "{name}: {won:?}");
         }
         assert_eq!(rows[0].2, [TASKS as usize; 3], "where no H moves, no draw does");
@@ -408,7 +408,7 @@ mod errors {
     /// Another address of the attacker's.
     const HIS_OTHER: u64 = 151;
 
-    /// What a member of a group does.
+    /// The act of a member of a group.
     #[derive(Clone, Copy, PartialEq, Debug)]
     enum Act {
         Same,
@@ -445,9 +445,9 @@ mod errors {
         }
     }
 
-    /// A creator whose first node committed to errors paid nothing into the reserve, and took out of it what his other nodes, or who called the
-    /// validators, were paid: with nine nodes it was empty after 91 tasks. Now nothing that three members, and whoever calls them, can do takes
-    /// more out of it, in expectation, than such tasks pay in: by every combination of answers, errors, silence and lateness.
+    /// A creator whose first node committed to errors paid nothing into the reserve. It took the pay of its other nodes, or of the account
+    /// that called the validators, out of it: with nine nodes the reserve was empty after 91 tasks. Now no act of three members and the
+    /// caller takes more out of it, in expectation, than such tasks pay in: by every combination of answers, errors, silence and lateness.
     #[test]
     fn nothing_that_a_tasks_nodes_do_lowers_the_reserve() {
         for rate in [500i128, 1_000, 5_000, 10_000] {
@@ -567,8 +567,8 @@ mod errors {
         );
     }
 
-    /// Nine nodes with a VRAM size of their own: they are the whole scope of image tasks that ask for it, in which nobody is slashed. What the first
-    /// commits to is an error, which it reveals if it is not sampled, and, if it is, reveals or withholds.
+    /// Nine nodes with a VRAM size of their own are the whole scope of image tasks that ask for it, in which nobody is slashed. The first
+    /// commits to an error. It reveals the error if it is not sampled, and reveals or withholds it otherwise.
     #[test]
     fn nine_nodes_with_a_vram_of_their_own_take_nothing_out_of_the_reserve() {
         const TASKS: u32 = 120;
@@ -615,16 +615,16 @@ mod errors {
         }
     }
 
-    /// What came of tasks that only the attacker's nodes can answer.
+    /// The outcome of tasks that only the attacker's nodes can answer.
     struct Farmed {
-        /// His nodes' part of all weight before and after.
+        /// The share of the attacker's nodes in all weight before and after.
         share: [f64; 2],
-        /// Fees paid, and what of them others, the reserve and the protocol keep.
+        /// Fees paid, and the part that others, the reserve and the protocol keep.
         paid: u128,
         kept: u128,
     }
 
-    /// Has the attacker create so many tasks that only his nodes can answer; honest ones say that they cannot.
+    /// Has the attacker create so many tasks that only its own nodes can answer; honest ones say that they cannot.
     fn farm(w: &mut World, (honest, own): (u32, u32), policy: u8, fee: u128, tasks: u32) -> Farmed {
         let before = share(w, honest, own);
         let is_own = |n: u32| n > honest;
@@ -678,8 +678,9 @@ mod errors {
         w.events();
     }
 
-    /// Honest nodes' errors were scored 0 where two of the attacker's agreed: three of 23 passed a third of all weight by the hundredth task, and ten
-    /// honest ones were kicked out by the 2,470th. Now an error is not scored, and all that is left is what the attacker's nodes score.
+    /// Honest nodes' errors were scored 0 where two of the attacker's agreed: three of 23 passed a third of all weight by the hundredth
+    /// task, and ten honest ones were kicked out by the 2,470th. Now an error is not scored, and only the scores of the attacker's own
+    /// nodes are left.
     #[test]
     fn tasks_that_only_ones_own_nodes_can_answer_score_nobody_else() {
         let mut told = Vec::new();
@@ -759,8 +760,9 @@ mod sampled {
     use muster_model::world::*;
     use muster_protocol::IMuster::{IMusterEvents as E, *};
 
-    /// Slashing was off below `scorePool` active nodes at the commitment: a liar's other nodes left, or paused until draws had set them aside,
-    /// and were back before the judgement, and 120 tokens became 0. Now the joined nodes count, paused ones too, when the task is created.
+    /// Slashing was off below `scorePool` active nodes at the commitment. A liar's other nodes left, or paused until draws had set them
+    /// aside, and were back before the judgement: 120 tokens became 0. Now the joined nodes count, paused ones too, when the task is
+    /// created.
     #[test]
     fn who_leaves_or_pauses_before_a_commitment_switches_no_slash_off() {
         const LIAR: u32 = 1;
@@ -849,7 +851,7 @@ mod sampled {
                 let is_his = |n: &u32| ACCOMPLICES.contains(n);
                 commit_as(&mut w, id, node, if is_his(&node) { 9 } else { 1 });
                 let (place, members) = called(&mut w, id, node);
-                // They lie where they are two, and else say what is right.
+                // They lie where they are two, and tell the truth otherwise.
                 let lies = members.iter().filter(|n| is_his(n)).count() == 2;
                 if is_his(&node) && !lies {
                     continue;
@@ -888,16 +890,17 @@ mod replicated {
     use muster_model::world::*;
     use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 
-    /// While no node was idle, two colluding ones had whom they liked as their third: they gave the same false answer to a task of their own
-    /// of the highest fee, which came back whole, and the honest third lost a third of its stake and its place in the network. Now a group
-    /// is scored only if it was drawn among enough candidates: nobody loses anything, and what they win is that the honest one is not paid.
+    /// While no node was idle, two colluding ones could choose their third. They gave the same false answer to a task of their own of the
+    /// highest fee, which came back whole. The honest third lost a third of its stake and its place in the network. Now a group is scored
+    /// only if it was drawn among enough candidates. Nobody loses anything, and the honest one is merely not paid.
     #[test]
     fn two_nodes_have_nobody_slashed_while_no_node_is_idle() {
         // The highest fee that the least stake covers.
         let fee = 400 * TOKEN / 60 * 3;
         for i in 0..7 {
             let mut w = network(9);
-            // Nodes 1 and 2 are the attacker's and paused; seven honest ones are busy, with the least work there is if he pays it.
+            // Nodes 1 and 2 are the attacker's and paused; seven honest ones are busy, with the least work there is if the attacker pays
+            // it.
             for n in [1, 2] {
                 w.send(who(n), 0, pauseCall {}).unwrap();
             }
@@ -940,8 +943,8 @@ mod replicated {
         );
     }
 
-    /// Three nodes of one operator scored and boosted each other with his own tasks, whose fees came back whole: fifty made Q_long 1. Now
-    /// groups of so few candidates score nobody, however often.
+    /// Three nodes of one operator scored and boosted each other with the operator's own tasks, whose fees came back whole: fifty made
+    /// Q_long 1. Now groups of so few candidates score nobody, however often.
     #[test]
     fn three_nodes_score_themselves_no_more() {
         let mut w = network(9);
@@ -984,8 +987,8 @@ mod replicated {
         );
     }
 
-    /// Two nodes of two other listed GPU groups kept a queue's two places for waiting nodes, and a task for equal answers and any GPU never
-    /// got three: nothing in 8,000 seconds, where it took 30. Now nodes of each GPU group wait for themselves, and it takes as long as ever.
+    /// Two nodes of two other listed GPU groups kept a queue's two places for waiting nodes. A task for equal answers and any GPU never got
+    /// three: nothing in 8,000 seconds, where it took 30. Now nodes of each GPU group wait for themselves, and it takes as long as ever.
     #[test]
     fn two_nodes_of_other_cards_keep_no_task_from_its_three() {
         let mut took = Vec::new();
@@ -1035,9 +1038,9 @@ mod replicated {
         assert_eq!(took[0], took[1], "as if they were not there");
     }
 
-    /// Whoever had the third node of a card, paused, made the other two wait a minute after every task: half of their time, for the start fee
-    /// of one task in six hours. Now a node that has waited in vain does not wait again for nine times as long: 648 tasks of 720 are done, for
-    /// 0.06 of a fee, and tasks of other scopes and grades take no more of them.
+    /// The operator of the third node of a card, paused, made the other two wait a minute after every task: half of their time, for the
+    /// start fee of one task in six hours. Now a node that has waited in vain does not wait again for nine times as long. 648 tasks of 720
+    /// are done, for 0.06 of a fee, and tasks of other scopes and grades take no more of them.
     #[test]
     fn nodes_wait_in_vain_a_tenth_of_their_time_at_most() {
         let (single, hours) = (TOKEN, 6);
@@ -1045,13 +1048,13 @@ mod replicated {
         // One task for three that can never begin, or one for each of the grades and scopes there are.
         for attacks in [0, 1, 4] {
             let mut w = network(3);
-            // What is above the queue's capacity would be evicted by the call that creates it.
+            // Tasks above the queue's capacity would be evicted by the call that creates them.
             w.set("alphaMilli", 10_000);
             w.send(who(3), 0, pauseCall {}).unwrap();
             let mut count = 0;
             busy(&mut w, 2);
             let begun = w.paid_in;
-            // Worth a hundredth more than what is there for one.
+            // Worth a hundredth more than the tasks there are for one.
             let all =
                 [IMuster::TaskSpec { gpu: CARD, ..alike(0) }, alike(0), IMuster::TaskSpec { gpu: CARD, ..image(0) }, image(0)];
             let ids: Vec<u64> = all[..attacks]
@@ -1106,9 +1109,9 @@ mod replicated {
         }
     }
 
-    /// A node that waited for a group was held for hours: again and again three were reserved for it, one of them the attacker's, who paused
-    /// it before the draw, and the node waited anew, past work that it would have taken. All was refunded: 26,000 s for two deposits and eight
-    /// calls a minute. Now such a wait counts as one in vain, and in each of 500 rounds the node does a task.
+    /// A node that waited for a group was held for hours. Again and again three were reserved for it, one of them the attacker's, which the
+    /// attacker paused before the draw. The node waited anew, past work that it would have taken. All was refunded: 26,000 s for two
+    /// deposits and eight calls a minute. Now such a wait counts as one in vain, and in each of 500 rounds the node does a task.
     #[test]
     fn nobody_is_held_by_reservations_that_come_to_nothing() {
         let mut w = world(1, 1);
@@ -1164,9 +1167,9 @@ mod replicated {
         assert!(held * 100 <= seconds * 12, "held {held} of {seconds} s");
     }
 
-    /// How a node works for six hours whose freed moments are another's: two small nodes are there whenever it looks for work, with a task that
-    /// is worth more and takes all three, and one of them pauses before the draw. The others call every so many blocks of two seconds, and the
-    /// attacker is first in so many of a hundred of them. Gives tasks done, seconds reserved, and the attacker's calls.
+    /// The work of a node in six hours while an attacker uses its freed moments. Two small nodes are there whenever it looks for work, with
+    /// a task that is worth more and takes all three, and one of them pauses before the draw. The others call every so many blocks of two
+    /// seconds, and the attacker is first in so many of a hundred of them. Gives tasks done, seconds reserved, and the attacker's calls.
     fn kept_from_work(attacked: bool, grade: u8, every: u64, first: u64, hold: u64) -> (u32, u64, u32) {
         const HOURS: u64 = 6;
         const ATTACKER: u64 = 70;
@@ -1182,7 +1185,7 @@ mod replicated {
         assert_eq!(task_of(&mut w, node), own);
         let mut task = 0;
         if attacked {
-            // A hundredth more for each node and second than what others pay.
+            // A hundredth more for each node and second than others' fees.
             let fee = 3 * (TOKEN * 101 / 100) * 50 / 60;
             task = created_by(&mut w, ATTACKER, fee, IMuster::TaskSpec { redundancy: grade, ..image(8) });
             assert!(w.ticket(task) > 0);
@@ -1229,8 +1232,8 @@ mod replicated {
         (done, reserved, calls)
     }
 
-    /// A freed node was called up with idle ones again and again that paused before each draw: it did one task of 360 in six hours, for gas
-    /// alone. Now a reservation in vain counts as waiting in vain: for nine times as long it takes what there is.
+    /// A freed node was called up again and again with idle ones that paused before each draw: it did one task of 360 in six hours, for gas
+    /// alone. Now a reservation in vain counts as waiting in vain: for nine times as long the node takes any work.
     #[test]
     fn a_freed_node_does_its_work_whoever_pauses_before_draws() {
         let mut rows = Vec::new();
@@ -1269,8 +1272,8 @@ mod rated {
     use muster_model::world::*;
     use muster_protocol::IMuster::{self, *};
 
-    /// Others' tasks in a network whose nodes up to `own` are an attacker's, who answer falsely as soon as they have the majority: of 20 how
-    /// many have a false answer.
+    /// Others' tasks in a network whose nodes up to `own` are an attacker's, and answer falsely as soon as they have the majority. Gives
+    /// the number of false answers of 20.
     fn falsified(w: &mut World, own: impl Fn(u32) -> bool) -> u32 {
         let mut won = 0;
         for _ in 0..20 {
@@ -1284,9 +1287,9 @@ mod rated {
         won
     }
 
-    /// First-fit takes the best rated of a pool, and in a network of up to 32 idle nodes that is everybody: whoever has two of the three best
-    /// rated has every group of three, and stays so. Where all begin alike it is luck who is best first; tasks of one's own for random groups,
-    /// answered falsely where two of three are one's own, make it certain.
+    /// First-fit takes the best rated of a pool, and in a network of up to 32 idle nodes the pool is everybody. An operator with two of the
+    /// three best rated has every group of three, and keeps it. Where all begin alike, luck decides the first best. The operator's own
+    /// tasks for random groups, answered falsely where two of three nodes are its own, make it certain.
     #[test]
     fn ratings_farmed_among_others() {
         let mut rows = Vec::new();
@@ -1329,9 +1332,9 @@ mod rated {
         assert!(rows.iter().all(|&(.., tasks, won, _)| tasks < 400 || won == 100), "{rows:?}");
     }
 
-    /// Tasks without a right answer, as honest nodes answer them, halved everybody's ratings, for start fees: then three newcomers were the best
-    /// rated, and 20 of 20 of others' tasks had false answers. And where two or three of his own said the same among nine, the Optimistic
-    /// heuristic held those right and all others wrong. Now an answer that no majority contradicts rates nobody.
+    /// Tasks without a right answer, as honest nodes answer them, halved everybody's ratings, for start fees. Then three newcomers were the
+    /// best rated, and 20 of 20 of others' tasks had false answers. And where two or three of the attacker's own said the same among nine,
+    /// the Optimistic heuristic held those right and all others wrong. Now an answer that no majority contradicts rates nobody.
     #[test]
     fn tasks_without_a_right_answer_change_no_rating() {
         const HONEST: u32 = 20;
@@ -1352,7 +1355,7 @@ mod rated {
             assert_eq!(groups, 9 * tasks as u32);
             assert_eq!(cost, u128::from(tasks) * (FEE - left_after(9)));
             assert_eq!(ratings(&mut w, 1..=HONEST + own), before, "{own} own");
-            // Newcomers, where none of his own was there before.
+            // Newcomers, where none of the attacker's own was there before.
             let (own, later) = if own == 0 { (3, "newcomers") } else { (own, "of his own among them") };
             for n in 1..=own {
                 let _ = w.join((HONEST + n).into(), "RTX 4090", 24, &[], 400);
@@ -1425,13 +1428,13 @@ mod rated {
         assert!(farmed > best && won == 20, "{farmed} {best} {won}");
     }
 
-    /// In a group of four, six or eight half is enough to prevent a majority: an application with half of the nodes reads the others'
-    /// answers and has its fee back but for a start fee for each group that has worked.
+    /// In a group of four, six or eight, half is enough to prevent a majority. An application with half of the nodes reads the others'
+    /// answers, and gets its fee back less a start fee for each group that has worked.
     #[test]
     fn half_of_an_even_group_makes_the_others_work_for_nothing() {
         let mut w = network(12);
         set_profile(&mut w, ATTACKER, Profile { reschedules: 8, ..of_size(4) });
-        // Farmed before: the two best rated are his, so First-fit takes them each time.
+        // Farmed before: the two best rated are the attacker's, so First-fit takes them each time.
         let his = |n: u32| n <= 2;
         let mut id = 0;
         let (mut worked, mut groups, mut kept) = (0, 0, 0);

@@ -1,4 +1,4 @@
-//! What anybody could try by calls alone.
+//! Attacks by anybody, with calls alone.
 
 mod single {
     use crate::help::single::*;
@@ -12,7 +12,7 @@ mod single {
     use muster_protocol::{admin, IMuster, Network, Refusal};
     use std::collections::BTreeMap;
 
-    /// What a call that comes between the hash and the draws could be. Node 7 is busy, node 8 paused.
+    /// Calls that could come between the hash and the draws. Node 7 is busy, node 8 paused.
     const MEDDLING: [&str; 11] =
         ["create", "pause", "quit", "resume", "raise stake", "join", "report", "remove", "submit", "report error", "poke"];
 
@@ -67,8 +67,8 @@ mod single {
         out
     }
 
-    /// With drawDelay 1 and more due tasks than any call serves, whoever calls first in a block knows the hash of those that
-    /// it leaves. Nothing he can call moves them: it is refused, or what it frees waits until they are drawn.
+    /// With drawDelay 1 and more due tasks than any call serves, the first caller in a block knows the hash of those that it leaves. No
+    /// call moves them: it is refused, or the nodes that it frees wait until the tasks are drawn.
     #[test]
     fn a_backlog_of_due_tasks_buys_its_first_caller_nothing() {
         let mut w = world(8, 1);
@@ -95,7 +95,7 @@ mod single {
             let (plain, _) = fall(&mut w, None, running, &ids);
             for what in MEDDLING {
                 let (fell, refusal) = fall(&mut w, Some(what), running, &ids);
-                // Whom nobody idle was left for is queued; whoever is freed later may take it from there.
+                // A task that no idle node was left for is queued; a node that is freed later may take it from there.
                 for (fell, plain) in fell.iter().zip(&plain) {
                     assert!(
                         fell == plain || plain.is_none() && matches!(fell, Some(7..=9)),
@@ -193,7 +193,7 @@ mod single {
             w.pass(1, 0);
             let hash = w.mem.block_hash(at).unwrap();
             let node = foretell(&mut w, hash, id, &spec(0, &[])).unwrap();
-            // He does not like it, and lets 257 blocks and more go by.
+            // The creator dislikes it, and lets 257 blocks and more go by.
             w.pass(100_000, 1);
             w.dispatch(1).unwrap();
             assert_eq!((w.node(node).task, w.node(node).status), (id, 2));
@@ -204,7 +204,8 @@ mod single {
         assert!((5..=50).contains(&won), "{won} of 200, an eighth is 25");
     }
 
-    /// What was in storage before initialisation could take a stake later. Now nobody but whom the init code named can call anything before.
+    /// Code in storage before initialisation could take a stake later. Now only the account that the init code named can call anything
+    /// before.
     #[test]
     fn nobody_else_installs_or_initialises() {
         let mut w = World::on(Memory::created_by(OWNER));
@@ -323,9 +324,8 @@ mod replicated {
         }
     }
 
-    /// Whatever is called, no wei is lost or made, everybody stands in one place, all tasks can end and all nodes can leave: 15,000 random
-    /// calls, or as many as `OPERATIONS` says, as in
-    /// `OPERATIONS=500000 script/test -p muster-protocol --test security search -- --show-output`.
+    /// No call loses or makes a wei, each node stands in one place, all tasks can end and all nodes can leave. Makes 15,000 random calls,
+    /// or as many as `OPERATIONS` says, as in `OPERATIONS=500000 script/test -p muster-protocol --test security search -- --show-output`.
     #[test]
     fn search() {
         let operations: u64 = std::env::var("OPERATIONS").map_or(15_000, |n| n.parse().expect("a number"));
@@ -403,7 +403,7 @@ mod replicated {
                         }
                     }
                     14..=16 => {
-                        // Reveal whatever can be revealed in groups, or alone.
+                        // Reveals everything that can be revealed in groups, or alone.
                         let groups = w.ask(groupsCall { from: 1, count: 64 })._1;
                         let mut out = ("reveal none", Ok(()));
                         for g in groups {
@@ -521,7 +521,7 @@ mod replicated {
                 check_money(&mut w);
                 check_places(&mut w, &log);
             }
-            // All can end: time passes, whoever can ends what there is, everybody quits.
+            // All can end: time passes, anyone able to ends a task, everybody quits.
             w.set("exclusionPpm", 100_000);
             w.set("tau", 1800);
             for _ in 0..60 {

@@ -1,4 +1,4 @@
-//! What the owner could do to tasks and stakes.
+//! Attacks by the owner on tasks and stakes.
 
 mod single {
     use crate::help::single::*;
@@ -21,7 +21,7 @@ mod single {
         refused!(w.call(OWNER, 0, |n| n.cancel(TaskId(queued), Ticket(ticket))), NotTheCreator(queued, OWNER));
         refused!(w.call(OWNER, 0, |n| n.submit(TaskId(id), [0; 32])), NotAnOperator(OWNER));
         refused!(w.send(OWNER, 0, IMuster::withdrawCall { to: OWNER.into() }), NothingToWithdraw(OWNER));
-        // What was frozen at creation no longer follows the parameters.
+        // Terms that were frozen at creation no longer follow the parameters.
         w.set("startFeeBps", 5_000);
         w.set("limitMin", 3_600);
         w.pass(1, 121);
@@ -44,7 +44,8 @@ mod sampled {
     use muster_model::world::*;
     use muster_protocol::IMuster::{self, *};
 
-    /// Where `openMost` was lowered, who had three open kept three, at fees for two: the bound rose at once. Now it is that of the highest ever.
+    /// Where `openMost` was lowered, a node with three open commitments kept three, at fees for two: the bound rose at once. Now it is that
+    /// of the highest ever.
     #[test]
     fn a_lowered_number_of_open_commitments_raises_no_bound_of_fees() {
         let mut w = all_sampled(9);
@@ -103,9 +104,9 @@ mod sampled {
         check_money(&mut w);
     }
 
-    /// A task that is queued when `minStake` is lowered has the fee of before, and whoever joins for less could have it: all that they have was less
-    /// than a wrong answer costs. Now the change is proposed. From the proposal on fees are bound by it, and what was queued before can be ended
-    /// by anyone long before it takes effect.
+    /// A task that is queued when `minStake` is lowered keeps its former fee. A node that joins for less could be given it, and its whole
+    /// stake was less than the cost of a wrong answer. Now the change is proposed. From the proposal on fees are bound by it, and anyone
+    /// can end earlier queued tasks long before it takes effect.
     #[test]
     fn what_is_queued_when_a_lower_least_stake_is_proposed_can_be_ended_before_it_counts() {
         let mut w = all_sampled(12);
@@ -146,7 +147,7 @@ mod sampled {
         assert_eq!(most(&mut w), STAKE / (SLASH_TIMES * 5));
     }
 
-    /// A new `slashTimes` was that of groups that were open already, whose fees were bound by the old one. Now each task has its own.
+    /// A new `slashTimes` applied to groups that were already open, whose fees were bound by the old one. Now each task has its own.
     #[test]
     fn what_a_wrong_answer_costs_is_what_it_cost_at_creation() {
         let mut rows = Vec::new();
@@ -168,7 +169,7 @@ mod sampled {
                 assert_eq!(burnt, SLASH_TIMES * LEFT, "{times} {open}");
                 w.set("slashTimes", SLASH_TIMES as u64);
             }
-            // Whoever is created next costs what it says, and no more than a stake covers.
+            // A task created next costs the new multiple, and no more than a stake covers.
             w.set("slashTimes", times);
             let fee = FEE.min(STAKE / (u128::from(times) * 3));
             let id = created(&mut w, fee, wanted(&[]));
@@ -217,7 +218,7 @@ mod sampled {
         assert_eq!(earned, 0);
     }
 
-    /// Reveals all answers of a group; gives what was burnt.
+    /// Reveals all answers of a group; gives the burnt amount.
     fn revealed(w: &mut World, group: &IMuster::GroupView, answers: [u8; 3]) -> u128 {
         let before = w.ask(overviewCall {}).burnt;
         for (member, answer) in group.members.iter().zip(answers) {
@@ -226,7 +227,7 @@ mod sampled {
         w.ask(overviewCall {}).burnt - before
     }
 
-    /// Who joined before has no more than the least stake there was then.
+    /// A node that joined before has no more than the least stake of then.
     #[test]
     fn a_raised_least_stake_raises_no_bound_of_fees() {
         let mut w = all_sampled(9);
@@ -277,7 +278,7 @@ mod replicated {
     use muster_protocol::IMuster::*;
 
     /// The owner kept reserved nodes, and their stakes, for days by raising the threshold that excludes them: no draw was ever decided, and
-    /// who is reserved cannot leave. Now an undecided draw lets go whoever is excluded by then, or wants to leave.
+    /// a reserved node cannot leave. Now an undecided draw lets nodes go that are excluded by then, or want to leave.
     #[test]
     fn a_raised_threshold_keeps_no_reserved_node() {
         let mut w = network(4);
