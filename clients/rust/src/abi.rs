@@ -26,11 +26,11 @@ const SOURCE: &str = include_str!("IMuster.sol");
 pub enum Refusal {
     /// One of the contract's own errors.
     Known(Reason),
-    /// What no error of the interface explains: an error of a newer contract, of the receiver of a payment, or nothing at all.
+    /// An error that the interface does not have: of a newer contract, of a payment's receiver, or no data at all.
     Other(Bytes),
 }
 
-/// What is worth doing about a refusal.
+/// The recommended reaction to a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Make the draws that are due, by `dispatch`; then call again.
@@ -39,14 +39,14 @@ pub enum Advice {
     At(u64),
     /// Call again after this block.
     Block(u64),
-    /// Call again soon: it hangs on what others do.
+    /// Call again soon: acceptance depends on other accounts.
     Later,
     /// The same call stays refused.
     Never,
 }
 
 impl Refusal {
-    /// Reads what a call that was undone has returned.
+    /// Decodes the data that a reverted call returned.
     pub fn decode(data: &[u8]) -> Self {
         Reason::abi_decode(data).map_or_else(|_| Refusal::Other(data.to_vec().into()), Refusal::Known)
     }
@@ -57,7 +57,7 @@ impl Refusal {
         Reason::name_by_selector(reason.selector())
     }
 
-    /// What the interface says about the error, and what may be behind it.
+    /// The interface's description of the error, and possible causes.
     pub fn notice(&self) -> Option<String> {
         let text = notice("error", self.name()?)?;
         Some(match self {
@@ -68,7 +68,7 @@ impl Refusal {
         })
     }
 
-    /// Whether, when and after what the same call may be accepted.
+    /// Whether, when and after which step the same call may be accepted.
     pub fn advice(&self) -> Advice {
         let Refusal::Known(reason) = self else { return Advice::Never };
         match reason {
@@ -126,7 +126,7 @@ fn notice(kind: &str, name: &str) -> Option<String> {
     Some(text.collect::<Vec<_>>().join(" ").trim_start_matches("@notice ").to_string())
 }
 
-/// Reads a log as an event; none if no event of the interface has its first topic, or its data are not the event's.
+/// Reads a log as an event; `None` if no event of the interface has its first topic, or its data do not match.
 pub fn event(log: &Log) -> Option<Event> {
     Event::decode_log(log).ok().map(|log| log.data)
 }
@@ -137,9 +137,9 @@ pub fn model_id(name: &str) -> u64 {
     hash[..5].iter().fold(0, |id, byte| id << 8 | u64::from(*byte))
 }
 
-/// What a node commits to before it reveals: kind 0 an answer, 1 the code of an error. The salt is to be secret until then.
+/// The commitment of a node before its reveal: kind 0 for an answer, 1 for an error's code. Keep the salt secret until then.
 pub fn commitment(id: u64, node: u32, kind: u8, value: B256, salt: B256) -> B256 {
-    // All are words, whatever their width.
+    // abi.encode pads each value to a word, whatever its width.
     keccak256((id, node, U256::from(kind), value, salt).abi_encode())
 }
 

@@ -6,7 +6,7 @@ use alloy::primitives::U256;
 
 use crate::Error;
 
-/// Reads `1.5ether`, `20 gwei` or `1000` (wei) as wei, exactly: what is finer than a wei or does not fit is refused.
+/// Reads `1.5ether`, `20 gwei` or `1000` (wei) as wei, exactly. Refuses amounts finer than a wei or too large for 256 bits.
 pub fn parse_amount(text: &str) -> Result<U256, Error> {
     let bad = |why: &str| Error::Amount { text: text.into(), why: why.into() };
     let trimmed = text.trim();

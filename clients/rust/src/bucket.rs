@@ -1,4 +1,4 @@
-//! A bucket of S3, Google's or Azure's, or of what speaks like one of them.
+//! A bucket on S3, Google Cloud, Azure, or a server with one of their interfaces.
 
 use alloy::primitives::bytes::Bytes;
 use futures_util::StreamExt;
@@ -29,7 +29,7 @@ impl HttpConnector for Ours {
     }
 }
 
-/// The builder of a bucket's kind with what the environment says, then what the URL does.
+/// The builder of a bucket's kind: settings of the environment first, then those of the URL, which override them.
 macro_rules! bucket {
     ($builder:ty, $key:ty, $name:ident, $url:expr, $client:expr) => {{
         let retry = RetryConfig { max_retries: 2, ..RetryConfig::default() };
@@ -84,7 +84,7 @@ fn refused(error: Failure) -> Trouble {
 fn trouble(error: Failure) -> Trouble {
     match error {
         Failure::NotFound { .. } => Trouble::Missing,
-        // The text of others has the whole URL in it, which holds no secret, but is long.
+        // The library's error text includes the whole URL: no secret, but long.
         Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. } => {
             Trouble::Unreachable("it refuses these keys".into())
         }

@@ -14,13 +14,13 @@ pub struct Mark {
     pub hash: B256,
 }
 
-/// So many of the newest marks are all kept; of older ones fewer the older they are.
+/// The newest marks, all of which are kept; older ones get sparser with age.
 const DENSE: usize = 64;
-/// Never more than so many.
+/// The most marks that are kept.
 const MOST: usize = 256;
 
-/// Where reading a contract's events has come to. A consumer with a database of their own keeps it there, in the transaction
-/// that keeps what follows from the events; others leave it to [`Events`](crate::Events).
+/// A position in a contract's events. A consumer with a database of their own keeps it there, in the transaction
+/// that stores the effects of the events; others leave it to [`Events`](crate::Events).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
     /// The chain.
@@ -74,7 +74,7 @@ impl Cursor {
         self.marks = kept;
     }
 
-    /// Forgets what was read after a mark; everything, without one.
+    /// Forgets blocks read after a mark; everything, without one.
     pub(crate) fn back_to(&mut self, mark: Option<Mark>) {
         let to = mark.map(|mark| mark.number);
         self.marks.retain(|mark| to.is_some_and(|to| mark.number <= to));

@@ -1,4 +1,4 @@
-//! Several nodes as one: whoever answers, keeps up, and does not contradict the others.
+//! Several nodes as one: uses those that answer, keep up, and agree with the others.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -27,7 +27,7 @@ use crate::Error;
 /// How nodes are asked and judged.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The chain that is meant; none for the one that most of the nodes are of.
+    /// The expected chain; without it, the chain of most of the nodes.
     pub chain: Option<u64>,
     /// How long a request may take.
     pub timeout: Duration,
@@ -35,11 +35,11 @@ pub struct Settings {
     pub longest: usize,
     /// How often nodes are compared with each other.
     pub compare_every: Duration,
-    /// A node that is more than two blocks and this much time behind the others is not asked.
+    /// A node more than two blocks and this much time behind the others is not asked.
     pub behind: Duration,
-    /// So many blocks below the lowest head all must have the same block.
+    /// All nodes must have the same block at this depth below the lowest head.
     pub settled: u64,
-    /// How long what nodes have agreed about a function of a contract is believed of the first alone: then its answer is compared again.
+    /// How long the first node alone is believed about a contract's function after nodes agreed on it; then answers are compared again.
     pub agreed: Duration,
     /// How long a node that failed is not asked, doubled with each failure in a row up to 64 times.
     pub rest: Duration,
@@ -63,7 +63,7 @@ impl Default for Settings {
     }
 }
 
-/// A node as it stands with us.
+/// A node's state.
 #[derive(Clone, Debug)]
 pub struct Standing {
     /// Its scheme and host.
@@ -104,10 +104,10 @@ struct Inner {
     agreed: Mutex<HashMap<(Address, [u8; 4]), Instant>>,
 }
 
-/// What a call returns on a node, or is undone with.
+/// The return value of a call on a node, or its revert.
 type Returned = Result<Bytes, Complaint>;
 
-/// Whether two nodes say the same: of what is undone, not in which words.
+/// Whether two nodes agree. For reverts only the data count, not the wording.
 fn alike(one: &Returned, other: &Returned) -> bool {
     match (one, other) {
         (Ok(one), Ok(other)) => one == other,
@@ -179,12 +179,12 @@ impl Endpoints {
         }
     }
 
-    /// Asks the first node that is well, and the next one if it fails.
+    /// Asks the first healthy node, and the next one if it fails.
     pub async fn ask<R: DeserializeOwned>(&self, method: &str, params: impl Serialize) -> Result<R, Error> {
         self.ask_from(0, method, params).await
     }
 
-    /// The same, beginning with another of the nodes that are well.
+    /// As `ask`, but begins with another of the healthy nodes.
     pub(crate) async fn ask_from<R: DeserializeOwned>(
         &self,
         first: usize,
@@ -206,7 +206,7 @@ impl Endpoints {
         Err(Error::Unreachable(self.reasons()))
     }
 
-    /// Asks a certain node. What is the node's fault is noted against it.
+    /// Asks one particular node. Faults of the node are noted against it.
     pub(crate) async fn ask_one<R: DeserializeOwned>(
         &self,
         node: usize,
@@ -247,7 +247,7 @@ impl Endpoints {
         let settings = &self.0.settings;
         let mut state = self.0.nodes[node].state();
         let Some(fault) = fault else {
-            // What the comparison found stands until the next one.
+            // A fault found by comparison stands until the next comparison.
             if !matches!(state.fault, Some(Fault::Behind(_) | Fault::Contradicts(_) | Fault::OtherChain(_))) {
                 *state = State { head: state.head, ..State::default() };
             }
@@ -255,7 +255,7 @@ impl Endpoints {
         };
         let rest = match fault {
             Fault::Contradicts(_) | Fault::OtherChain(_) => settings.banned,
-            // The next comparison says whether it still is.
+            // The next comparison decides whether the fault persists.
             Fault::Behind(_) => settings.compare_every + settings.timeout,
             _ => settings.rest * (1 << state.failures.min(6)),
         };
@@ -264,7 +264,7 @@ impl Endpoints {
         state.fault = Some(fault.clone());
     }
 
-    /// The nodes to ask, in order. If none is well, those that only failed: they may have come back.
+    /// The nodes to ask, in order. If none is healthy, those that only failed: they may have recovered.
     pub(crate) fn well(&self) -> Vec<usize> {
         let now = Instant::now();
         let (mut well, mut failed) = (Vec::new(), Vec::new());
@@ -296,7 +296,7 @@ impl Endpoints {
 
     async fn compare_if_due(&self) -> Result<(), Error> {
         let due = |last: &Option<Instant>| last.is_none_or(|last| last.elapsed() >= self.0.settings.compare_every);
-        // Nobody waits for a comparison that another has begun, but for the very first.
+        // Only the very first comparison is waited for; later ones run beside the callers.
         let mut last = match self.0.compared.try_lock() {
             Ok(last) => last,
             Err(_) if self.known_chain().is_some() => return Ok(()),
@@ -309,7 +309,7 @@ impl Endpoints {
         Ok(())
     }
 
-    /// Compares the nodes: their chain, how far they are, and a block that all have. It is done by itself from time to time.
+    /// Compares the nodes: their chain, their height, and a block that all have. Also runs by itself from time to time.
     pub async fn compare(&self) -> Result<(), Error> {
         let all: Vec<usize> = (0..self.0.nodes.len()).collect();
         let chains = join_all(all.iter().map(|&node| self.number(node, "eth_chainId"))).await;
@@ -393,16 +393,16 @@ impl Endpoints {
         Ok(head)
     }
 
-    /// How the chain goes on, as far as it was seen.
+    /// The chain's progress, as far as observed.
     pub fn pulse(&self) -> &Pulse {
         &self.0.pulse
     }
 
-    /// Has nodes tell of blocks and of a contract's events by WebSocket: at these URLs, or, without any, where each node of ours is, if it
-    /// can. What cannot be connected to is tried again now and then, and nothing depends on it.
+    /// Subscribes to new blocks and a contract's events by WebSocket, at these URLs. Without any, tries each node's own address.
+    /// Failed connections are retried now and then, and nothing depends on them.
     ///
     /// # Errors
-    /// [`Error::Url`] if one cannot be read.
+    /// [`Error::Url`] if a URL cannot be read.
     pub fn listen(&self, urls: Option<&[String]>, contract: Address) -> Result<(), Error> {
         match urls {
             Some(urls) => self.0.pulse.listen(urls, contract),
@@ -413,7 +413,7 @@ impl Endpoints {
         }
     }
 
-    /// The newest block as it was told within the last blocks; else it is asked for.
+    /// The newest block as a connection announced it within the last blocks; otherwise asks for it.
     ///
     /// # Errors
     /// As [`Endpoints::ask`].
@@ -424,7 +424,7 @@ impl Endpoints {
         }
     }
 
-    /// Waits until there is a block of this number: as a connection tells, or by asking as often as there are blocks.
+    /// Waits until there is a block of this number: by a connection's announcements, or by asking about once a block.
     pub async fn reach(&self, number: u64) {
         let pulse = &self.0.pulse;
         while pulse.head().is_none_or(|head| head.number < number) {
@@ -436,7 +436,7 @@ impl Endpoints {
         }
     }
 
-    /// What an account has, in wei.
+    /// An account's balance, in wei.
     pub async fn balance(&self, account: Address) -> Result<U256, Error> {
         self.ask("eth_getBalance", json!([account, "latest"])).await
     }
@@ -451,17 +451,17 @@ impl Endpoints {
         self.ask("eth_getStorageAt", json!([contract, slot, "latest"])).await
     }
 
-    /// Transactions of an account that were mined: the number of its next.
+    /// The number of an account's mined transactions, which is the nonce of its next.
     pub async fn count(&self, account: Address) -> Result<u64, Error> {
         let count: U64 = self.ask("eth_getTransactionCount", json!([account, "latest"])).await?;
         Ok(count.to())
     }
 
-    /// What a call of any contract returns; nothing is sent. From an account it is tried as a transaction sent now would run, in the
-    /// next block; from nobody it reads, and sees the newest.
+    /// The return value of a call of any contract; nothing is sent. With `from`, it runs as a transaction sent now would, in the
+    /// next block. Without, it reads the newest state.
     ///
     /// # Errors
-    /// [`Error::Refused`] with what it is undone with, or what is wrong with the nodes.
+    /// [`Error::Refused`] if the call reverts, or the nodes' failure.
     pub async fn call(&self, from: Option<Address>, request: &Request) -> Result<Bytes, Error> {
         match from {
             Some(from) => self.call_in("pending", from, request).await,
@@ -469,8 +469,8 @@ impl Endpoints {
         }
     }
 
-    /// What a contract says, as one node has it and now and then another, too. Where they differ, the block is looked at that both have: if
-    /// they agree there, one of them is only behind, and the one that is not is believed; if not, the majority is, and of two neither.
+    /// A contract's answer: from one node, and now and then compared with another. Where they differ, compares the newest block that both
+    /// have. If they agree on it, one of them is only behind, and the other is believed. If not, the majority is believed; of two, neither.
     async fn read(&self, request: &Request) -> Result<Bytes, Error> {
         self.compare_if_due().await?;
         let well = self.well();
@@ -484,7 +484,7 @@ impl Endpoints {
         let answer = match &newest[..] {
             [Some(one), Some(other)] if alike(one, other) => one.clone(),
             [Some(_), Some(_)] => self.settle(&well, request).await?,
-            // It is noted against the one that did not answer.
+            // The node that did not answer gets the fault.
             _ => return self.call_in("latest", Address::ZERO, request).await,
         };
         agreed().extend(function.map(|function| (function, Instant::now())));
@@ -495,7 +495,7 @@ impl Endpoints {
         self.ask_one(node, "eth_call", &json!([request.fields(Address::ZERO), block])).await.ok()
     }
 
-    /// What is right of what nodes say otherwise.
+    /// Decides between contradicting answers of nodes.
     async fn settle(&self, well: &[usize], request: &Request) -> Result<Returned, Error> {
         let heads: Vec<_> = join_all(well.iter().map(|&node| self.block(node, "latest"))).await.into_iter().flatten().collect();
         let Some(common) = heads.iter().map(|(_, head)| head.number).min() else {
@@ -521,13 +521,13 @@ impl Endpoints {
         Ok(self.returned(*newest, "latest", request).await.unwrap_or_else(|| right.clone()))
     }
 
-    /// The same on the state that a block has left.
+    /// As `read`, but on the state after a given block.
     pub(crate) async fn call_in(&self, block: &str, from: Address, request: &Request) -> Result<Bytes, Error> {
         self.ask("eth_call", json!([request.fields(from), block])).await.map_err(Error::refusal_in)
     }
 
-    /// The gas that a transaction of an account would take in the next block, at the time of now, that of its data on L1 included: on a
-    /// quiet chain the newest block's time is no deadline's end, and its number makes no draw due.
+    /// The gas that a transaction of an account would take in the next block, including that of its data on L1.
+    /// Estimated on `pending`: on a quiet chain the newest block's time may be before a deadline, and its number makes no draw due.
     ///
     /// # Errors
     /// As [`Endpoints::call`].
@@ -536,7 +536,7 @@ impl Endpoints {
         Ok(gas.to())
     }
 
-    /// Alloy's own provider over the same nodes, for whatever else it can.
+    /// Alloy's own provider over the same nodes, for all other requests.
     pub fn provider(&self) -> RootProvider {
         RootProvider::new(RpcClient::new(self.clone(), false))
     }
@@ -577,7 +577,7 @@ impl tower::Service<RequestPacket> for Endpoints {
     }
 }
 
-/// What most say; of equals, what the first says.
+/// The value with the most votes; of equals, the first.
 fn majority<T: Copy + Eq + std::hash::Hash>(votes: &[(usize, T)]) -> T {
     let mut count: HashMap<T, usize> = HashMap::new();
     for (_, vote) in votes {
@@ -591,7 +591,7 @@ fn elsewhere(complaint: &Complaint) -> bool {
     unable(complaint.code, &complaint.message)
 }
 
-/// Whether a complaint is about the node rather than about the request.
+/// Whether a complaint is about the node rather than the request.
 fn unable(code: i64, message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     let signs = [

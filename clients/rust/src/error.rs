@@ -1,4 +1,4 @@
-//! What can go wrong, as values.
+//! Errors, as values.
 
 use std::path::PathBuf;
 
@@ -7,23 +7,23 @@ use serde::Deserialize;
 
 use crate::abi::Refusal;
 
-/// What a node answers instead of a result.
+/// A node's error in place of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Complaint {
-    /// JSON-RPC's number of it.
+    /// Its JSON-RPC code.
     pub code: i64,
-    /// In words.
+    /// Its message.
     #[serde(default)]
     pub message: String,
-    /// What an undone call returned, and whatever else a node adds.
+    /// The return data of a reverted call, or other data of the node.
     #[serde(default)]
     pub data: Option<serde_json::Value>,
 }
 
 impl Complaint {
-    /// What the call that was undone returned, where that is what the node says.
+    /// The return data of the reverted call, where the node includes them.
     pub fn undone(&self) -> Option<Bytes> {
-        // As geth has it, in an object as some have it, or in words as others do.
+        // geth sends a string, some nodes an object, others a sentence that ends with the data.
         let text = match &self.data {
             Some(serde_json::Value::String(text)) => Some(text.as_str()),
             Some(serde_json::Value::Object(fields)) => fields.get("data").and_then(|data| data.as_str()),
@@ -34,46 +34,46 @@ impl Complaint {
     }
 }
 
-/// What can go wrong. No URL is in it but by host, and no key.
+/// All errors of this library. URLs appear by host only, and keys never.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The contract refuses the call; nothing was sent.
     #[error("refused: {0}")]
     Refused(Box<Refusal>),
-    /// The transaction was mined and undone; its gas is paid.
+    /// The transaction was mined and reverted; its gas is paid.
     #[error("transaction {hash} was undone{}: {refusal}", if *.exhausted { " once it had used all its gas" } else { "" })]
     Undone {
-        /// The transaction's.
+        /// The transaction's hash.
         hash: B256,
-        /// Whether it used all the gas that it was given, which then was too little as a rule.
+        /// Whether it used all of its gas, which usually means that the limit was too low.
         exhausted: bool,
-        /// What the contract says to the same call in that block.
+        /// The contract's answer to the same call in that block.
         refusal: Box<Refusal>,
     },
     /// The node's complaint about a request.
     #[error("the node says: {} ({})", .0.message, .0.code)]
     Node(Complaint),
-    /// None of the nodes has answered; what was wrong with each.
+    /// No node answered; the text gives each node's failure.
     #[error("no node answers: {0}")]
     Unreachable(String),
     /// Nodes contradict each other, and no majority is on one side.
     #[error("the nodes contradict each other about {0}")]
     Disagreement(String),
-    /// What a node answered is not what was asked for.
+    /// A node's answer cannot be read as an answer to the request.
     #[error("cannot read the answer to {what}: {why}")]
     Answer {
         /// The call, or the method.
         what: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The nodes are of another chain than the one that is meant.
+    /// The nodes are of another chain than expected.
     #[error("this is chain {found}, not {expected}")]
     WrongChain {
-        /// The one that is meant.
+        /// The expected chain.
         expected: u64,
-        /// The nodes'.
+        /// The nodes' chain.
         found: u64,
     },
     /// There is no contract at the address.
@@ -82,9 +82,9 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// Another process uses the directory.
@@ -93,52 +93,52 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// A key could not be had. The text says nothing of the key or its password.
+    /// A key could not be obtained. The text reveals nothing of the key or its password.
     #[error("{0}")]
     Key(String),
     /// An amount that cannot be read.
     #[error("{text:?} is no amount: {why} (write 1.5ether, 20gwei, or wei)")]
     Amount {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// A URL that cannot be used.
     #[error("not a URL of a node: {0}")]
     Url(String),
-    /// An address at which nothing can be served, as another program serves there.
+    /// The address to serve at is taken by another program.
     #[error("{0}")]
     Serve(String),
-    /// As many transactions are open as may be.
+    /// The limit of open transactions is reached.
     #[error("{0} transactions are open, and no more may be")]
     TooManyOpen(usize),
-    /// The chain's base fee is above the most that may be paid.
+    /// The chain's base fee is above the configured ceiling.
     #[error("the base fee is {base} wei, above the ceiling of {ceiling}")]
     FeeCeiling {
-        /// The chain's, in wei.
+        /// The chain's base fee, in wei.
         base: u128,
-        /// The most that may be paid, in wei.
+        /// The ceiling, in wei.
         ceiling: u128,
     },
-    /// No node takes the transaction, and nothing sends it again; what they said about it.
+    /// No node takes the transaction, and it is not sent again; the text gives the nodes' messages.
     #[error("no node takes the transaction: {0}")]
     NotTaken(String),
-    /// The transaction has not been mined in the time that was given to it. It stays on the disk and is sent again.
+    /// The transaction was not mined in the given time. It stays on the disk and is sent again.
     #[error("transaction {nonce} has not been mined yet{}", .trouble.as_ref().map(|t| format!(": {t}")).unwrap_or_default())]
     NotMined {
-        /// Its number in the account's order.
+        /// Its nonce.
         nonce: u64,
-        /// What nodes said about it last.
+        /// The last complaint of a node about it.
         trouble: Option<String>,
     },
-    /// Another transaction of the same account has taken the number: something else uses the key.
+    /// Another transaction of the same account has used the nonce: something else uses the key.
     #[error("another transaction has taken number {nonce} of the account: something else uses its key")]
     Displaced {
-        /// The number in the account's order.
+        /// The nonce.
         nonce: u64,
     },
-    /// There is no transaction of this number on the disk.
+    /// There is no transaction of this nonce on the disk.
     #[error("no transaction of number {0} is known")]
     UnknownTransaction(u64),
 }
@@ -163,7 +163,7 @@ impl Error {
         }
     }
 
-    /// Whether the same may succeed in a while although nothing is done about it: nodes away, behind, or busy.
+    /// Whether a retry may succeed later without a change: nodes are away, behind, or busy.
     pub fn passes(&self) -> bool {
         matches!(self, Error::Unreachable(_) | Error::Disagreement(_) | Error::NotMined { .. } | Error::FeeCeiling { .. })
     }

@@ -1,4 +1,4 @@
-//! The contract's events, each once: by `eth_getLogs` from a cursor, whatever connections, nodes and processes do meanwhile.
+//! The contract's events, each once: by `eth_getLogs` from a cursor, through failures of connections, nodes and processes.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,10 +20,10 @@ use crate::{Complaint, Error};
 /// How events are read.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The most blocks that one question is about; fewer after a node has refused so many.
+    /// The most blocks of one request; fewer after a node has refused that many.
     pub span: u64,
-    /// How long to wait before asking again when there was nothing new. Where connections tell of events, that is what is waited for; then,
-    /// and where nothing is heard of, all is looked at after [`Reading::RARELY`] times as long.
+    /// The pause before asking again when there was nothing new. Where connections announce events, the reader waits for them instead, and
+    /// looks by itself only after [`Reading::RARELY`] times as long.
     pub every: Duration,
     /// Blocks this close to the newest are not read yet. With 0 an event is seen at once, and a reorganisation is a
     /// [`Batch::Undone`]; with more, reorganisations up to that depth are never seen.
@@ -49,7 +49,7 @@ impl Reading {
 /// An event and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logged {
-    /// The event; none if a newer contract's, unknown to this library.
+    /// The event; `None` if this library does not know it, because the contract is newer.
     pub event: Option<Event>,
     /// The log itself.
     pub log: Log,
@@ -72,7 +72,7 @@ impl Logged {
     }
 }
 
-/// What is new. [`Events::accept`] it when it has been dealt with.
+/// News. Call [`Events::accept`] after dealing with it.
 #[derive(Clone, Debug)]
 pub enum Batch {
     /// Events in their order, all of some blocks.
@@ -82,9 +82,9 @@ pub enum Batch {
         /// Where reading goes on.
         cursor: Cursor,
     },
-    /// The chain was reorganised: what was delivered of later blocks never happened. What did happen instead follows.
+    /// The chain was reorganised: events delivered from later blocks are void. The events of the new blocks follow.
     Undone {
-        /// The last block that still stands; one before the first that is read, if none does.
+        /// The last block that is still valid; one before the first that is read, if none is.
         to: u64,
         /// Where reading goes on.
         cursor: Cursor,
@@ -101,21 +101,23 @@ impl Batch {
 
 /// A contract's events from a cursor on.
 ///
-/// Nothing is lost: the cursor moves only past blocks that were read whole, on a node that had them, and a second node
-/// has to agree where there is one that answers. Nothing is doubled: a batch is delivered again only if the process ended
-/// between dealing with it and [`accept`](Events::accept). Who must not do twice even then keeps the batch's cursor in
-/// the transaction that keeps its effects, and gives it to [`with_cursor`](Events::with_cursor).
+/// Nothing is lost: the cursor moves only past blocks that were read whole, on a node that had them. A second node
+/// must agree, if one answers.
+///
+/// A batch is delivered again only if the process ended between dealing with it and [`accept`](Events::accept).
+/// To exclude even that, keep the batch's cursor in the transaction that stores its effects, and pass it to
+/// [`with_cursor`](Events::with_cursor).
 pub struct Events {
     endpoints: Endpoints,
     reading: Reading,
     cursor: Cursor,
     file: Option<(PathBuf, Lock)>,
     saved: Instant,
-    /// What a node said last of a block that it would not give.
+    /// The last error of a node that refused a block's logs.
     complaint: Option<Complaint>,
     span: u64,
     pulse: Pulse,
-    /// What connections have told of when it was looked last.
+    /// The connections' announcements up to the last look.
     told: tokio::sync::watch::Receiver<u64>,
 }
 
@@ -168,7 +170,7 @@ impl Events {
         &self.cursor
     }
 
-    /// Waits for what is new. Nodes that do not answer are waited for; it fails only where waiting does not help.
+    /// Waits for news, also while no node answers; fails only where waiting does not help.
     pub async fn next(&mut self) -> Result<Batch, Error> {
         loop {
             self.told.mark_unchanged();
@@ -182,7 +184,7 @@ impl Events {
         }
     }
 
-    /// What is new by now; none if nothing is.
+    /// The news so far; `None` if there are none.
     pub async fn poll(&mut self) -> Result<Option<Batch>, Error> {
         loop {
             match self.step().await? {
@@ -204,12 +206,12 @@ impl Events {
         self.file.as_ref().map_or(Ok(()), |(path, _)| file::write(path, &self.cursor))
     }
 
-    /// Until there may be something new.
+    /// Waits until there may be news.
     async fn pause(&mut self) {
         let until = Instant::now() + self.reading.every * Reading::RARELY;
         while Instant::now() < until {
             let every = if self.pulse.is_live() { self.reading.every * Reading::RARELY } else { self.reading.every };
-            // The sender is this one's own.
+            // Cannot close: this struct holds the sender.
             if tokio::time::timeout(every, self.told.changed()).await.is_ok() {
                 return;
             }
@@ -219,7 +221,7 @@ impl Events {
         }
     }
 
-    /// One question, whose answer is believed only as far as to look: whether the first node that is well has events that were not read.
+    /// Asks once whether the first healthy node has unread events. A wrong answer only costs one look.
     async fn may_have_news(&self) -> bool {
         let Some(node) = self.endpoints.well().first().copied() else { return true };
         let from = self.cursor.next();
@@ -230,7 +232,7 @@ impl Events {
                 self.pulse.tell(logs.iter().filter_map(|log| abi::event(&log.inner)));
                 true
             }
-            // Some refuse to say what is in blocks that have not come.
+            // Some nodes refuse questions about future blocks.
             Ok(Err(_)) => false,
             Err(_) => true,
         }
@@ -254,9 +256,9 @@ impl Events {
             self.pulse.note(&head);
             if let Some(last) = last {
                 match known {
-                    // Not so far yet: another may be.
+                    // This node is behind; another may not be.
                     None => continue,
-                    // Of nodes that never come round, the comparison of settled blocks drops those that are fewer.
+                    // If nodes keep disagreeing, the comparison of settled blocks drops the minority.
                     Some((_, block)) if block.hash != last.hash => {
                         if self.is_alone_in_doubting(*node, last).await {
                             continue;
@@ -283,7 +285,7 @@ impl Events {
         Ok(if self.span < span { Step::Quiet } else { Step::UpToDate })
     }
 
-    /// Whether more of the other nodes have the block as it was read than do not.
+    /// Whether most of the other nodes confirm the block as it was read.
     async fn is_alone_in_doubting(&self, node: usize, last: Mark) -> bool {
         let mut balance = -1;
         for other in self.endpoints.well().into_iter().filter(|other| *other != node) {
@@ -293,7 +295,7 @@ impl Events {
                 None => {}
             }
         }
-        // One against one: the chain as it was read has been confirmed before.
+        // One against one: an earlier comparison confirmed the chain as read.
         balance >= 0
     }
 
@@ -311,7 +313,7 @@ impl Events {
         Ok(Step::News(Batch::Undone { to: self.cursor.start.saturating_sub(1), cursor }))
     }
 
-    /// Reads the next blocks, up to `newest` at most; none if the node turned out not to know them well.
+    /// Reads the next blocks, up to `newest` at most; `None` if the node turned out not to have them.
     async fn read(&mut self, node: usize, newest: u64) -> Result<Option<Step>, Error> {
         let from = self.cursor.next();
         let to = newest.min(from + self.span - 1);
@@ -319,7 +321,7 @@ impl Events {
         if !self.confirmed(node, from, end, &logs).await? {
             return Ok(None);
         }
-        // Slowly back to what was wished for.
+        // Back to the configured span, slowly.
         self.span = (self.span + self.span.div_ceil(4)).min(self.reading.span.max(1));
         let mut cursor = self.cursor.clone();
         cursor.advance(Mark { number: end.number, hash: end.hash });
@@ -330,12 +332,12 @@ impl Events {
         if self.saved.elapsed() >= self.reading.save_every {
             self.save()?;
         }
-        // What has come meanwhile can wait as long as what comes later.
+        // Blocks that arrived meanwhile can wait like later ones.
         Ok(Some(if to < newest { Step::Quiet } else { Step::UpToDate }))
     }
 
-    /// The logs of some blocks as a node has them, and the last block, which was the same before and after, as was the
-    /// one before the first: so all are of one chain, the one that was read.
+    /// The logs of some blocks on a node, and the last block. That block and the parent of the first are checked before and after:
+    /// so all logs are of one chain, the one that was read before.
     async fn logs(&mut self, node: usize, from: u64, to: u64) -> Result<Option<(Head, Vec<Logged>)>, Error> {
         let Some((_, end)) = self.endpoints.block(node, format!("{to:#x}")).await else { return Ok(None) };
         let filter =
@@ -343,11 +345,11 @@ impl Events {
         let logs = match self.endpoints.ask_one::<Vec<Log>>(node, "eth_getLogs", &filter).await {
             Ok(Ok(logs)) => logs,
             Err(Fault::Slow(_) | Fault::TooLong(_)) | Ok(Err(_)) if to > from => {
-                // More than the node gives at once.
+                // More than the node returns at once.
                 self.span = (to - from).div_ceil(2);
                 return Ok(None);
             }
-            // Of one block: others may have it, and whoever asked hears of it if none has.
+            // A single block: others may have it, and the caller gets this error if none has.
             Ok(Err(complaint)) => {
                 self.complaint = Some(complaint);
                 return Ok(None);
@@ -375,7 +377,7 @@ impl Events {
         }
     }
 
-    /// The logs, if they are what was asked for, in order.
+    /// The logs in order, if they match the request.
     fn checked(&self, logs: Vec<Log>, from: u64, end: &Head) -> Result<Vec<Logged>, &'static str> {
         let mut read: Vec<Logged> = Vec::with_capacity(logs.len());
         for log in logs {
@@ -398,7 +400,7 @@ impl Events {
         Ok(read)
     }
 
-    /// Whether another node, if one answers, says the same. If not, the majority of all is right.
+    /// Whether another node, if one answers, has the same logs. If not, the majority of all decides.
     async fn confirmed(&mut self, node: usize, from: u64, end: Head, logs: &[Logged]) -> Result<bool, Error> {
         let digest =
             |logs: &[Logged]| logs.iter().map(|log| (log.block_hash, log.index, log.log.inner.clone())).collect::<Vec<_>>();
@@ -424,7 +426,7 @@ impl Events {
         }
         let right = count.iter().find(|(_, votes)| **votes == most).map(|(vote, _)| (*vote).clone()).expect("one has most");
         for (voter, vote) in &votes {
-            // On another block it may only be slow; on the same one it lies.
+            // On another block it may only be slow; on the same block it lies.
             if vote.0 == right.0 && vote.1 != right.1 {
                 self.endpoints.note(*voter, Some(&Fault::Contradicts(format!("the events of blocks {from} to {}", end.number))));
             }

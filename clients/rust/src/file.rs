@@ -24,8 +24,8 @@ pub fn private_directory(path: &Path) -> Result<(), Error> {
     builder.create(path).map_err(|error| failed(path, error))
 }
 
-/// Writes a file so that a crash at any moment leaves the old one or the new one, and returns when it is on the disk. Its owner alone
-/// reads it, unless it is `open`: then all whom the process's mask lets.
+/// Writes a file so that a crash at any moment leaves the old one or the new one, and returns when it is on the disk. Only its owner
+/// can read it, unless it is `open`: then the process's umask decides.
 pub(crate) fn replace(path: &Path, bytes: &[u8], open: bool) -> std::io::Result<()> {
     let place = path.parent().expect("files lie in a directory");
     let mut builder = tempfile::Builder::new();
@@ -39,7 +39,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], open: bool) -> std::io::Result<
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
-    // The name is on the disk when the directory is.
+    // The name is on the disk only once the directory is.
     File::open(place)?.sync_all()
 }
 
@@ -69,13 +69,13 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     fs::remove_file(path).map_err(|error| failed(path, error))
 }
 
-/// A directory that one process uses at a time, until this is dropped or the process ends, however it does.
+/// A directory that one process uses at a time, until this is dropped or the process ends in any way.
 pub struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the directory, which is made if need be, and clears away what a crash left half written.
+    /// Takes the directory, creates it if necessary, and removes half-written files of a crash.
     ///
     /// # Errors
     /// [`Error::InUse`] if another process has it, [`Error::File`] if it cannot be used.

@@ -21,10 +21,10 @@ pub enum Fault {
     /// Refused by HTTP: too many requests, a wrong key, an outage.
     #[error("HTTP {0}")]
     Http(u16),
-    /// An answer longer than what is read.
+    /// An answer longer than the limit.
     #[error("an answer longer than {0} bytes")]
     TooLong(usize),
-    /// An answer that is not what was asked for.
+    /// An answer that does not fit the request.
     #[error("a malformed answer: {0}")]
     Malformed(String),
     /// It cannot serve the request now, though another may.
@@ -36,12 +36,12 @@ pub enum Fault {
     /// Behind the others.
     #[error("{0} blocks behind the others")]
     Behind(u64),
-    /// Tells something else than the majority does.
+    /// Contradicts the majority.
     #[error("contradicts the others about {0}")]
     Contradicts(String),
 }
 
-/// A URL by its scheme and host alone: user, path and query hold the keys of those who sell access.
+/// A URL by its scheme and host alone: user, path and query hold access keys of providers.
 pub fn redacted(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     let rest = if url.path().len() > 1 || url.query().is_some() || !url.username().is_empty() { "/..." } else { "" };
@@ -76,7 +76,7 @@ pub(crate) fn tls() -> Result<rustls::ClientConfig, Error> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// A client for who fetches files: it follows at most ten redirects, and gives up on who is silent for a minute.
+/// A client that fetches files: it follows at most ten redirects, and gives up after a minute of silence.
 ///
 /// # Errors
 /// If the system's certificates cannot be used.
@@ -96,7 +96,7 @@ pub(crate) struct Poster {
 
 impl Poster {
     pub fn new(timeout: Duration, most: usize) -> Result<Self, Error> {
-        // A node that redirects would be sent what was meant for another.
+        // A redirect would send the request, and a key in it, to a host that it was not meant for.
         let builder = Client::builder().timeout(timeout).redirect(redirect::Policy::none()).pool_max_idle_per_host(8);
         #[cfg(feature = "tls")]
         let builder = builder.tls_backend_preconfigured(tls()?);
@@ -140,7 +140,7 @@ pub async fn post_json(url: &str, body: &serde_json::Value) -> Result<(), Error>
     posted.map(drop).map_err(|fault| Error::Unreachable(format!("{}: {fault}", redacted(&url))))
 }
 
-/// What is at the bottom of a failed request, without its URL.
+/// The root cause of a failed request, without its URL.
 pub(crate) fn reason(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();

@@ -13,7 +13,7 @@ use crate::Error;
 /// The longest file of a transaction, in bytes.
 const FILE: u64 = 4 << 20;
 
-/// A transaction as it was signed. One that was signed anew for a rising base fee has several.
+/// A transaction as it was signed. If it was signed again for a rising base fee, it has several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signed {
     /// Its hash.
@@ -24,69 +24,69 @@ pub struct Signed {
     pub fee_cap: u128,
 }
 
-/// What has become of a transaction.
+/// The state of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// Not mined, as far as is known.
+    /// Not mined, as far as known.
     Open,
     /// Mined. Until the block is settled it may be open again, after a reorganisation.
     Mined {
-        /// Of the one that was mined.
+        /// The hash of the one that was mined.
         hash: B256,
-        /// In which block.
+        /// Its block.
         block: u64,
         /// That block's hash.
         block_hash: B256,
-        /// Whether it was not undone.
+        /// Whether it succeeded rather than reverted.
         succeeded: bool,
-        /// Whether the block is so deep that it stays.
+        /// Whether the block is deep enough to be final.
         settled: bool,
     },
-    /// Another transaction of the account has taken its number: this one never happens.
+    /// Another transaction of the account has used its nonce: this one never happens.
     Displaced,
 }
 
 /// A transaction of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its number in the account's order.
+    /// Its nonce.
     pub nonce: u64,
-    /// The caller's name for what it does, under which it is done once.
+    /// The caller's name for the action, which happens once under that name.
     pub name: Option<String>,
-    /// The recipient; or the contract that it creates.
+    /// The recipient; or creation of a contract.
     pub to: TxKind,
-    /// With how many wei.
+    /// The value, in wei.
     pub value: U256,
-    /// With what calldata.
+    /// The calldata.
     pub input: Bytes,
-    /// With how much gas at most.
+    /// The gas limit.
     pub gas: u64,
-    /// As it was signed; the last is what is sent.
+    /// As it was signed; the last one is sent.
     pub signed: Vec<Signed>,
-    /// What has become of it.
+    /// The state of the transaction.
     pub fate: Fate,
 }
 
 impl Entry {
-    /// What is sent.
+    /// The version to send.
     pub fn latest(&self) -> &Signed {
         self.signed.last().expect("an entry is signed when it is written")
     }
 
-    /// Whether it was undone, or another has taken its number: what it was to do can be begun anew.
+    /// Whether it reverted, or another used its nonce: the same action may be started anew.
     pub fn is_void(&self) -> bool {
         matches!(self.fate, Fate::Displaced | Fate::Mined { succeeded: false, .. })
     }
 
-    /// Whether nothing will become of it any more.
+    /// Whether its state is final.
     pub fn is_over(&self) -> bool {
         matches!(self.fate, Fate::Displaced | Fate::Mined { settled: true, .. })
     }
 }
 
 pub(crate) struct Journal {
-    /// None in memory.
+    /// `None` in memory.
     place: Option<(PathBuf, Lock)>,
     entries: BTreeMap<u64, Entry>,
     keep: usize,
@@ -105,8 +105,8 @@ fn transactions(place: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// Has a directory hold the transactions of the chain with this first block alone. Those of another are set aside, and those that were
-/// are brought back, so that an endpoint of the wrong chain loses nothing.
+/// Reserves a directory for transactions of the chain with this first block. Moves those of another chain aside, and brings back those
+/// of this one, so that an endpoint of the wrong chain loses nothing.
 fn bind(place: &Path, genesis: B256) -> Result<(), Error> {
     let path = place.join("genesis");
     let aside = |genesis: B256| place.join(format!("of-{}", &genesis.to_string()[2..18]));
@@ -128,14 +128,14 @@ fn bind(place: &Path, genesis: B256) -> Result<(), Error> {
     let back = aside(genesis);
     if back.is_dir() {
         move_all(&back, place)?;
-        // Empty now; one that is not is left.
+        // Empty now; the system keeps one that is not.
         let _ = fs::remove_dir(back);
     }
     Ok(())
 }
 
 impl Journal {
-    /// Takes a directory and reads what is in it, of the chain with this first block if it is known. Of transactions that are over the
+    /// Takes a directory and reads its entries, of the chain with this first block if it is known. Of finished transactions the
     /// newest `keep` are kept.
     pub fn open(place: &Path, keep: usize, genesis: Option<B256>) -> Result<Self, Error> {
         let lock = Lock::take(place)?;
@@ -154,7 +154,7 @@ impl Journal {
         Ok(Self { place: Some((place.into(), lock)), entries, keep })
     }
 
-    /// One that nothing is left of when it is dropped.
+    /// An entry that vanishes when dropped.
     pub fn in_memory(keep: usize) -> Self {
         Self { place: None, entries: BTreeMap::new(), keep }
     }
@@ -172,7 +172,7 @@ impl Journal {
         self.place.as_ref().map(|(place, _)| place.join(format!("{nonce:020}.json")))
     }
 
-    /// Writes an entry; when it returns, it is on the disk, if there is one.
+    /// Writes an entry; returns once it is on the disk, if there is one.
     pub fn put(&mut self, entry: Entry) -> Result<(), Error> {
         if let Some(path) = self.path(entry.nonce) {
             file::write(&path, &entry)?;
@@ -196,12 +196,12 @@ impl Journal {
         self.entries.values().rev().find(|entry| entry.name.as_deref() == Some(name))
     }
 
-    /// All that something may still become of, in order.
+    /// All unfinished entries, in order.
     pub fn unfinished(&self) -> Vec<u64> {
         self.entries.values().filter(|entry| !entry.is_over()).map(|entry| entry.nonce).collect()
     }
 
-    /// The number after the last one that was used.
+    /// The number after the last one used.
     pub fn next(&self) -> u64 {
         self.entries.keys().last().map_or(0, |last| last + 1)
     }

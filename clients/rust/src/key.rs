@@ -1,4 +1,4 @@
-//! Keys: out of an encrypted file (Web3 Secret Storage) or of the environment, never off a command line.
+//! Keys: from an encrypted file (Web3 Secret Storage) or the environment, never from a command line.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -69,7 +69,7 @@ pub fn store(directory: &Path, name: &str, password: &Password, key: &PrivateKey
     }
     file::private_directory(directory)?;
     let failed = |source| Error::File { path: path.clone(), source };
-    // Encrypted beside, with nobody's rights but the owner's, then given its name.
+    // Encrypted in another file, readable by its owner alone, then renamed.
     let beside = tempfile::Builder::new().prefix(".new-").tempdir_in(directory).map_err(failed)?;
     let made = beside.path().join("key");
     fs::write(&made, encrypted(key, password)).map_err(failed)?;
@@ -84,7 +84,7 @@ pub fn store(directory: &Path, name: &str, password: &Password, key: &PrivateKey
     Ok((key.address(), path))
 }
 
-/// The logarithm of what scrypt is to cost, as geth has it: some 256 MiB, and a second of a processor. eth-keystore's own is 32 times less.
+/// The logarithm of scrypt's cost, as geth sets it: about 256 MiB, and a second of a processor. eth-keystore's default is 32 times less.
 const COST: u8 = 18;
 
 /// A key as Web3 Secret Storage, version 3, with the parameters and the address that geth writes.

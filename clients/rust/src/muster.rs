@@ -26,26 +26,26 @@ pub const DISPATCH: u8 = 16;
 pub const BATCH: usize = 16;
 /// Numbers of parameters.
 pub mod parameter {
-    /// What an estimated second of a task costs at least, in wei.
+    /// The least price of an estimated second of a task, in wei.
     pub const MIN_PRICE: u8 = 1;
     /// The least stake, in stake units.
     pub const MIN_STAKE: u8 = 16;
-    /// Seconds from which on a queued task can be ended by anyone.
+    /// The seconds after which anyone can end a queued task.
     pub const QUEUE_TIME: u8 = 22;
-    /// The fee for a GPU's name that is new, in stake units.
+    /// The fee for a new GPU name, in stake units.
     pub const GROUP_FEE: u8 = 23;
 }
 
-/// Where the layout has which program answers a selector: `programs` of `abi/MusterStorage.sol`.
+/// The slot of the map from selectors to programs: `programs` of `abi/MusterStorage.sol`.
 const PROGRAMS: u64 = 9;
-/// So many questions are asked at once.
+/// The most concurrent requests.
 const AT_ONCE: usize = 16;
 
-/// So often draws that stand in the way of a call are made first.
+/// The most rounds of draws made before a call that requires them.
 const CLEARINGS: usize = 8;
 
 impl Muster {
-    /// The contract at an address; asks whether there is one.
+    /// The contract at an address; checks that there is one.
     pub async fn connect(endpoints: Endpoints, address: Address) -> Result<Self, Error> {
         if endpoints.code(address).await?.is_empty() {
             return Err(Error::NoContract(address));
@@ -53,12 +53,12 @@ impl Muster {
         Ok(Self::at(endpoints, address))
     }
 
-    /// The same without asking: for who has just created it.
+    /// As [`Muster::connect`], without the check: for a contract just created.
     pub fn at(endpoints: Endpoints, address: Address) -> Self {
         Self { endpoints, address }
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> Address {
         self.address
     }
@@ -68,15 +68,15 @@ impl Muster {
         &self.endpoints
     }
 
-    /// Alloy's own provider over the same nodes, for what is not Muster's.
+    /// Alloy's own provider over the same nodes, for requests that do not concern Muster.
     pub fn provider(&self) -> alloy::providers::RootProvider {
         self.endpoints.provider()
     }
 
-    /// Asks a question: `muster.read(IMuster::overviewCall {})`.
+    /// Calls a view: `muster.read(IMuster::overviewCall {})`.
     ///
     /// # Errors
-    /// [`Error::Refused`] with the contract's reason, or what is wrong with the nodes.
+    /// [`Error::Refused`] with the contract's reason, or the nodes' failure.
     pub async fn read<C: SolCall>(&self, call: C) -> Result<C::Return, Error> {
         self.answer(None, call, U256::ZERO).await
     }
@@ -94,16 +94,16 @@ impl Muster {
     /// A parameter by its number: those of [`parameter`], or of `docs/parameters.md`.
     ///
     /// # Errors
-    /// [`Error::Refused`] if there is none of this number, or what is wrong with the nodes.
+    /// [`Error::Refused`] if there is none of this number, or the nodes' failure.
     pub async fn parameter(&self, which: u8) -> Result<U256, Error> {
         Ok(self.read(IMuster::parameterCall { which }).await?.value)
     }
 
-    /// The programs that the functions of the interface lead to. They are read from storage: also where the program that could list them
-    /// does not run any more.
+    /// The programs behind the functions of the interface. Reads them from storage, because the program that lists them
+    /// may not run any more.
     ///
     /// # Errors
-    /// What is wrong with the nodes.
+    /// The nodes' failure.
     pub async fn programs(&self) -> Result<BTreeSet<Address>, Error> {
         let words = IMuster::IMusterCalls::selectors().map(|selector| {
             let key = [&B256::right_padding_from(&selector)[..], &U256::from(PROGRAMS).to_be_bytes::<32>()].concat();
@@ -113,11 +113,11 @@ impl Muster {
         Ok(words.into_iter().map(Address::from_word).filter(|program| !program.is_zero()).collect())
     }
 
-    /// What joining with a GPU costs beside the stake, in wei: the fee for its name if nobody has used it with this much memory (in GiB),
-    /// else nothing.
+    /// The cost of joining with a GPU beside the stake, in wei: the fee for its name if nobody has used it with this much memory (in GiB),
+    /// else 0.
     ///
     /// # Errors
-    /// What is wrong with the nodes.
+    /// The nodes' failure.
     pub async fn name_fee(&self, gpu: &str, vram: u16) -> Result<U256, Error> {
         match self.read(IMuster::gpuGroupCall { name: gpu.into(), vram }).await {
             Ok(_) => Ok(U256::ZERO),
@@ -129,12 +129,12 @@ impl Muster {
         }
     }
 
-    /// The gas that a call by an account would take in the next block, that of its data on L1 included.
+    /// The gas that a call by an account would take in the next block, including that of its data on L1.
     pub async fn gas<C: SolCall>(&self, from: Address, call: &C, value: U256) -> Result<u64, Error> {
         self.endpoints.gas(from, &self.request(call, value)).await
     }
 
-    /// A call with a value in wei, as what a [`Sender`] takes.
+    /// A call with a value in wei, as a [`Sender`] takes it.
     pub fn request<C: SolCall>(&self, call: &C, value: U256) -> Request {
         Request { to: self.address.into(), value, input: call.abi_encode().into(), ..Request::default() }
     }
@@ -145,7 +145,7 @@ impl Muster {
     }
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub struct Done {
     /// The transaction's receipt.
@@ -155,7 +155,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// What it cost, in wei, the value sent apart.
+    /// Its gas cost in wei, without the value sent.
     pub fn cost(&self) -> U256 {
         U256::from(self.receipt.gas_used) * U256::from(self.receipt.effective_gas_price)
     }
@@ -178,7 +178,7 @@ impl Account {
         &self.muster
     }
 
-    /// What sends.
+    /// The sender of its transactions.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
@@ -188,22 +188,21 @@ impl Account {
         self.sender.address()
     }
 
-    /// Calls with a value in wei, and waits until it is mined. Draws that stand in the way ([`Advice::DispatchFirst`])
-    /// are made first, at this account's cost.
+    /// Calls with a value in wei, and waits until it is mined. Makes required draws ([`Advice::DispatchFirst`]) first, at this account's cost.
     ///
     /// # Errors
-    /// [`Error::Refused`] before anything is sent; [`Error::Undone`] if it was mined and undone; [`Error::NotMined`] if that
-    /// is not known yet.
+    /// [`Error::Refused`] before anything is sent; [`Error::Undone`] if it was mined and reverted; [`Error::NotMined`] if neither
+    /// is known yet.
     pub async fn call<C: SolCall>(&self, call: C, value: U256) -> Result<Done, Error> {
         self.call_as(None, call, value).await
     }
 
-    /// Creates tasks for their fees in wei: several in one call, which costs less than one by one; at most [`BATCH`]. Gives for each its id, or
-    /// why it was left out, its fee then being credit of this account. A task alone, and one that is to be created with all others
-    /// (`atomic`) or not at all, is not left out but refuses the call.
+    /// Creates tasks for their fees in wei, at most [`BATCH`] in one call, which costs less than one by one. Returns for each its id, or
+    /// why it was left out; the fee of one left out becomes credit of this account. A single task is never left out, nor are tasks
+    /// created all or none (`atomic`): a refusal then reverts the call.
     ///
     /// # Errors
-    /// As [`Account::call`]: [`Reason::RefusedInBatch`] says which of several was refused, and by what.
+    /// As [`Account::call`]: [`Reason::RefusedInBatch`] names the refused task and its error.
     pub async fn create_tasks(
         &self,
         tasks: &[(IMuster::TaskSpec, u128)],
@@ -216,7 +215,7 @@ impl Account {
             let value = fees.iter().copied().map(U256::from).sum();
             self.call(IMuster::createTasksCall { specs, fees, atomic }, value).await?
         };
-        // Those draws that the call made first tell of other tasks, never of one that is created.
+        // The draws that the call made first concern other tasks, never one that it creates.
         let became = done.events.iter().filter_map(|event| match event {
             Event::TaskCreated(e) => Some(Ok(e.id)),
             Event::TaskRefused(e) => Some(Err(Refusal::decode(&e.reason))),
@@ -226,12 +225,12 @@ impl Account {
         Ok((done, became))
     }
 
-    /// The same under a name, under which it is done once, whatever is restarted: see [`Request::name`].
+    /// As `call`, under a name: happens once even after restarts, see [`Request::name`].
     pub async fn call_once<C: SolCall>(&self, name: &str, call: C, value: U256) -> Result<Done, Error> {
         self.call_as(Some(name), call, value).await
     }
 
-    /// The same with calldata as it is: for arguments that something follows.
+    /// As `call_once`, with raw calldata: for arguments followed by more data.
     pub async fn send_once(&self, name: &str, input: Bytes, value: U256) -> Result<Done, Error> {
         self.send_as(Some(name), input, value).await
     }
@@ -264,7 +263,7 @@ impl Account {
         self.finish(nonce).await
     }
 
-    /// Waits for a call that was sent, by its number: what an earlier process may have begun.
+    /// Waits for a call that was sent, by its nonce; an earlier process may have sent it.
     ///
     /// # Errors
     /// As [`Sender::finish`].

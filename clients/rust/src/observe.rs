@@ -1,4 +1,4 @@
-//! What a program that goes on for days says of itself: a log by `tracing`, and metrics as Prometheus reads them.
+//! Reports of a long-running program: a log by `tracing`, and metrics in Prometheus' format.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -40,7 +40,7 @@ pub fn log(json: bool, filter: &str) -> Result<(), Error> {
     begun.map_err(|error| wrong(error.to_string()))
 }
 
-/// Prints a line. If nobody reads any more, as behind `| head`, the process ends: nothing is left to say to anybody.
+/// Prints a line. If the reader has closed the pipe, as `| head` does, the process ends: it has nothing left to do.
 ///
 /// # Panics
 /// If standard output cannot be written to for another reason.
@@ -52,7 +52,7 @@ pub fn print(text: impl std::fmt::Display) {
     }
 }
 
-/// A metric: its name without the prefix, whether it is a counter (then the name ends with `_total`), and what it is.
+/// A metric: its name without the prefix, whether it is a counter (then the name ends with `_total`), and its description.
 pub type Described = (&'static str, bool, &'static str);
 
 type Labels = Vec<(String, String)>;
@@ -66,7 +66,7 @@ enum Values {
 pub struct Metrics {
     registry: Registry,
     values: BTreeMap<&'static str, Values>,
-    /// Which labels there are: a family does not tell.
+    /// The label sets in use: a family does not list them.
     labels: Mutex<BTreeMap<&'static str, BTreeSet<Labels>>>,
 }
 
@@ -80,7 +80,7 @@ pub fn now() -> u64 {
 }
 
 impl Metrics {
-    /// Describes all that there can be.
+    /// Describes all metrics.
     pub fn new(prefix: &str, all: &[Described]) -> Self {
         let mut registry = Registry::with_prefix(prefix);
         let mut values = BTreeMap::new();
@@ -137,7 +137,7 @@ impl Metrics {
         }
     }
 
-    /// Sets all of a gauge's values that have these labels, by the values of others, and forgets what was set so before.
+    /// Replaces all of a gauge's values that have these labels, and forgets the former ones.
     pub fn replace(&self, name: &str, fixed: &[(&str, &str)], values: impl IntoIterator<Item = (Labels, f64)>) {
         let (name, family) = self.family(name);
         let Values::Gauge(family) = family else { panic!("{name} is a counter") };
@@ -158,7 +158,7 @@ impl Metrics {
         known.extend(after);
     }
 
-    /// As Prometheus reads it: OpenMetrics' text.
+    /// OpenMetrics' text, which Prometheus reads.
     pub fn text(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("a string takes what is written");
@@ -179,18 +179,18 @@ impl Metrics {
     }
 }
 
-/// What [`Metrics::text`] is, to whoever is answered with it.
+/// The content type of [`Metrics::text`] over HTTP.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Metrics that are served, and how long ago the gauge of this name, a time, may be for the program to be well.
+/// Metrics to serve, and the greatest age of the gauge of this name, a time, for the program to count as healthy.
 struct Served {
     metrics: Arc<Metrics>,
     looked: &'static str,
     most: Duration,
 }
 
-/// Serves `/metrics`, and `/health`: whether the gauge `looked`, in seconds since 1970, is at most so long ago. Gives the address, and goes
-/// on in a task of its own.
+/// Serves `/metrics` and `/health`. Health means that the gauge `looked`, in seconds since 1970, is at most so old. Returns the address,
+/// and goes on in a task of its own.
 ///
 /// # Errors
 /// [`Error::Url`] if the address is taken.

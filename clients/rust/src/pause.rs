@@ -1,34 +1,34 @@
-//! Why an agent pauses its node: the reasons by their names, which follow `pause`'s own calldata, where the contract does not look.
-//! So who sees a pause, on whatever machine, knows whose it is and what ends it.
+//! Why an agent pauses its node: named reasons, appended to the calldata of `pause`, where the contract does not look.
+//! So anyone who sees a pause, on any machine, knows its author and how it ends.
 
 use alloy::primitives::Bytes;
 use alloy::sol_types::SolCall;
 
 use crate::IMuster;
 
-/// What an agent's reasons follow in the calldata of its `pause`.
+/// The prefix of an agent's reasons in the calldata of `pause`.
 const SIGN: &str = "muster-agent: ";
-/// More than this of a calldata is no reasons.
+/// Longer calldata is not read as reasons.
 const LONGEST: usize = 256;
 
-/// The key has too little for what is open.
+/// The key's balance is too low for the open tasks.
 pub const BALANCE: &str = "balance";
 /// The disk is nearly full.
 pub const DISK: &str = "disk";
 /// The GPU does not answer.
 pub const GPU: &str = "gpu";
-/// The golden tasks are not answered as they were.
+/// The golden tasks' answers have changed.
 pub const SELF_TEST: &str = "self-test";
-/// Two tasks in a row failed by the node's fault, and no golden tasks could tell better.
+/// Two tasks in a row failed by the node's fault, and there are no golden tasks for a better test.
 pub const FAILURES: &str = "failures";
-/// A group has judged that the node answered wrong, or withheld its answer.
+/// A group has judged the node's answer wrong, or the node withheld it.
 pub const JUDGED: &str = "judged";
-/// A task could reach the node that pays less than its operator asks for, or is of a policy that they do not take.
+/// The node could get a task that pays less than its operator asks for, or has a policy that they do not accept.
 pub const PRICE: &str = "price";
 /// The agent ended.
 pub const DRAIN: &str = "drain";
 
-/// What a reason means, and what ends the pause; the reason itself, if it is none of an agent's.
+/// The meaning of a reason, and how the pause ends; the reason itself, if it is no agent's.
 #[must_use]
 pub fn explain(reason: &str) -> &str {
     match reason {
@@ -62,7 +62,7 @@ pub fn calldata(reasons: &[String]) -> Bytes {
     input.into()
 }
 
-/// The reasons in the calldata of a `pause`; none if no agent has sent it.
+/// The reasons in the calldata of a `pause`; `None` if it is not an agent's.
 #[must_use]
 pub fn reasons(input: &[u8]) -> Option<Vec<String>> {
     let note = input.strip_prefix(&IMuster::pauseCall::SELECTOR).filter(|note| note.len() <= LONGEST)?;

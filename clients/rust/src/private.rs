@@ -1,4 +1,4 @@
-//! Inputs that only the nodes can read which may run them, and results that only the creator can: by age, <https://age-encryption.org>.
+//! Inputs readable only by the nodes that may run them, and results readable only by the creator: by age, <https://age-encryption.org>.
 //! docs/stores.md has the format.
 
 use std::io::{Read, Write};
@@ -12,33 +12,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::seal::{derive, Seed};
 
-/// What sealed inputs and results begin with.
+/// The prefix of sealed inputs and results.
 pub const SEALED: &[u8] = b"muster sealed 1\n";
-/// What the entry begins with by which an account publishes its key beside its stores.
+/// The prefix of the entry by which an account publishes its key beside its stores.
 const ENTRY: &str = "age:";
 
-/// Why something sealed is not read, or cannot be sealed.
+/// Why sealed bytes cannot be opened, or bytes cannot be sealed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrivateError {
-    /// It is sealed to others.
+    /// It is sealed to other keys.
     #[error("it is sealed to others")]
     Others,
-    /// It is changed, cut, or nothing that this version reads.
+    /// It was changed or cut, or has a format unknown to this version.
     #[error("it is sealed, and broken: {0}")]
     Broken(String),
     /// That is no key to seal to.
     #[error("{0:?} is no key of age's")]
     Key(String),
-    /// There is nobody who is to read it.
+    /// There is no recipient.
     #[error("there is nobody to seal it to")]
     Nobody,
 }
 
-/// An account's key for what is sealed to it: it follows from the account's own.
+/// An account's key for data sealed to it, derived from the account's own.
 pub struct Private(Identity);
 
-/// What goes before an input inside its seal.
+/// The header of an input, inside its seal.
 #[derive(Serialize, Deserialize)]
 struct Head {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ struct Head {
 pub struct Opened {
     /// Its bytes.
     pub input: Vec<u8>,
-    /// Whom the result is to be sealed to, if to anybody.
+    /// The key to seal the result to, if any.
     pub reply: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl Private {
         Self::derived(&key.to_bytes()[..], &[b"muster age 1"])
     }
 
-    /// That of a node, by the seed of its agent and its operator: the account's own key may be where no program reads it.
+    /// The key of a node, by the seed of its agent and its operator: the account's own key may be out of any program's reach.
     pub fn of_seed(seed: &Seed, operator: Address) -> Self {
         Self::derived(seed.bytes(), &[b"muster age 2", operator.as_slice()])
     }
@@ -71,12 +71,12 @@ impl Private {
         Self(Identity::from_str(&text.expect("32 bytes are encoded")).expect("any 32 bytes are a key"))
     }
 
-    /// What others seal to.
+    /// The public key that others seal to.
     pub fn recipient(&self) -> String {
         self.0.to_public().to_string()
     }
 
-    /// The entry by which an account publishes it.
+    /// The entry with which an account publishes it.
     pub fn entry(&self) -> String {
         format!("{ENTRY}{}", self.recipient())
     }
@@ -131,13 +131,13 @@ fn seal(to: &[&str], parts: &[&[u8]]) -> Result<Vec<u8>, PrivateError> {
     Ok(sealed)
 }
 
-/// Seals an input to the keys of the nodes that may run it; the result is to be sealed to `reply`.
+/// Seals an input to the keys of the nodes that may run it; they seal the result to `reply`.
 pub fn seal_input(input: &[u8], to: &[&str], reply: Option<&str>) -> Result<Vec<u8>, PrivateError> {
     let head = serde_json::to_vec(&Head { reply: reply.map(Into::into) }).expect("a head is JSON");
     seal(to, &[&head, b"\n", input])
 }
 
-/// Seals a result to the one who asked for it.
+/// Seals a result to the account that asked for it.
 pub fn seal_result(result: &[u8], to: &str) -> Result<Vec<u8>, PrivateError> {
     seal(&[to], &[result])
 }

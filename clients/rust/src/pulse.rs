@@ -1,5 +1,5 @@
-//! How a chain goes on: by WebSocket connections that say that there is a block or an event, and by how long blocks take where nobody
-//! says it. It is a hint, and nothing more: what it was is asked for.
+//! The chain's progress: WebSocket connections that announce blocks and events, or an estimate of the time between blocks.
+//! Announcements are only hints: the reader asks for the contents.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,23 +20,23 @@ use url::Url;
 use crate::abi::{self, Event};
 use crate::{http, Error};
 
-/// After so long without a word the other side is asked for one, and given as long again.
+/// The time without a word after which a connection is pinged; it has as long again to answer.
 const SILENCE: Duration = Duration::from_secs(30);
 /// The longest message that is read, in bytes.
 const LONGEST: usize = 1 << 20;
-/// Events that wait for whoever listens; who is slower misses some, and looks by himself.
+/// Events buffered for each listener; a slower one misses some, and must ask for them itself.
 const WAITING: usize = 1_024;
-/// What a block takes as long as nobody knows: Arbitrum One's.
+/// The assumed time of a block before one was measured: Arbitrum One's.
 const USUAL: Duration = Duration::from_millis(250);
-/// A block is reckoned to take no less and no more, whatever was seen.
+/// The bounds of the assumed time of a block, whatever was measured.
 const BOUNDS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(15));
-/// Blocks are counted over so long, so that one that comes late says little.
+/// The window in which blocks are counted: long, so that a late block changes little.
 const OVER: Duration = Duration::from_secs(2);
 
-/// What is known of the newest block and of the time between two.
+/// The newest block known, and the time between two.
 #[derive(Default)]
 struct Pace {
-    /// From where on blocks are counted, and since when.
+    /// The first block counted, and its time.
     since: Option<(u64, Instant)>,
     every: Option<Duration>,
 }
@@ -59,7 +59,7 @@ impl Pace {
     }
 }
 
-/// What is read of a block.
+/// The fields of a block that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Head {
@@ -71,7 +71,7 @@ pub struct Head {
     #[serde(deserialize_with = "small")]
     /// Seconds since 1970.
     pub timestamp: u64,
-    /// What gas costs at least, in wei.
+    /// The base fee of a unit of gas, in wei.
     #[serde(default, deserialize_with = "maybe_small")]
     pub base_fee_per_gas: Option<u64>,
 }
@@ -84,7 +84,7 @@ fn maybe_small<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u64>,
     Option::<U64>::deserialize(from).map(|number| number.map(|number| number.to()))
 }
 
-/// What is known of how the chain goes on. Connections are kept up until the last copy is dropped.
+/// The knowledge about the chain's progress. Connections are kept up until the last copy is dropped.
 #[derive(Clone)]
 pub struct Pulse(Arc<Inner>);
 
@@ -93,7 +93,7 @@ struct Inner {
     head: watch::Sender<Option<Head>>,
     logs: watch::Sender<u64>,
     events: broadcast::Sender<Event>,
-    /// Connections that say of every block.
+    /// Connections that announce every block.
     live: AtomicUsize,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -133,7 +133,7 @@ impl Pulse {
         let mut tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         for url in urls {
             let connector = connector()?;
-            // The tasks end with the last copy, so they hold none.
+            // The tasks end with the last copy, so they must not hold one.
             let inner = Arc::downgrade(&self.0);
             tasks.spawn(async move {
                 let mut rest = Duration::from_secs(1);
@@ -151,22 +151,22 @@ impl Pulse {
         Ok(())
     }
 
-    /// Takes note of a block that somebody has seen.
+    /// Notes a block that somebody has seen.
     pub fn note(&self, head: &Head) {
         self.0.note(head, false);
     }
 
-    /// Whether a connection tells of every block.
+    /// Whether a connection announces every block.
     pub fn is_live(&self) -> bool {
         self.0.live.load(Ordering::Relaxed) > 0
     }
 
-    /// The newest block that anybody has seen.
+    /// The newest block seen.
     pub fn head(&self) -> Option<Head> {
         *self.0.head.borrow()
     }
 
-    /// How long a block takes.
+    /// The time of a block.
     pub fn block_time(&self) -> Duration {
         self.0.pace.lock().unwrap_or_else(PoisonError::into_inner).every.unwrap_or(USUAL)
     }
@@ -174,28 +174,29 @@ impl Pulse {
     /// Waits until somebody has seen a block of this number or a later one.
     pub async fn reached(&self, number: u64) {
         let mut head = self.0.head.subscribe();
-        // The sender is this one's own.
+        // Cannot close: this struct holds the sender.
         let _ = head.wait_for(|head| head.is_some_and(|head| head.number >= number)).await;
     }
 
-    /// Counts what connections have said of the contract's events.
+    /// Counts the connections' announcements of the contract's events.
     pub fn logs(&self) -> watch::Receiver<u64> {
         self.0.logs.subscribe()
     }
 
-    /// Events as connections tell of them: some may be missing, come twice, or never have happened.
+    /// The events as connections announce them: some may be missing, come twice, or be reorganised away.
     pub fn events(&self) -> broadcast::Receiver<Event> {
         self.0.events.subscribe()
     }
 
-    /// Takes note of the contract's events that somebody has seen.
+    /// Passes on events of the contract that somebody has seen.
     pub(crate) fn tell(&self, events: impl IntoIterator<Item = Event>) {
         self.0.tell(events);
     }
 }
 
 impl Inner {
-    /// What is told replaces what was known, also on a chain that was set back; of what is asked for, a node may be behind.
+    /// Notes a block. An announced one replaces the known one, also on a chain that was set back. One from a request must be newer,
+    /// because the node may be behind.
     fn note(&self, head: &Head, told: bool) {
         self.pace.lock().unwrap_or_else(PoisonError::into_inner).note(head.number, Instant::now());
         self.head.send_if_modified(|known| {
@@ -209,17 +210,17 @@ impl Inner {
 
     fn tell(&self, events: impl IntoIterator<Item = Event>) {
         for event in events {
-            // Nobody may be listening.
+            // Fails if nobody listens.
             let _ = self.events.send(event);
         }
         self.logs.send_modify(|count| *count = count.wrapping_add(1));
     }
 }
 
-/// What a connection has told.
+/// The state of a connection.
 struct Heard {
     inner: std::sync::Weak<Inner>,
-    /// Whether it tells of blocks.
+    /// Whether it announces blocks.
     live: bool,
 }
 
@@ -268,7 +269,7 @@ fn connector() -> Result<Connector, Error> {
     Ok(Connector::Plain)
 }
 
-/// Passes on what is told until the connection is lost; whether there was one.
+/// Passes on announcements until the connection is lost; returns whether there was one.
 async fn listen(url: &Url, connector: Connector, contract: Address, heard: &mut Heard) -> bool {
     let config = WebSocketConfig::default().max_message_size(Some(LONGEST)).max_frame_size(Some(LONGEST));
     let connecting = connect_async_tls_with_config(url.as_str(), Some(config), true, Some(connector));
@@ -280,7 +281,7 @@ async fn listen(url: &Url, connector: Connector, contract: Address, heard: &mut 
             return false;
         }
     }
-    // What happened while there was no connection.
+    // Events during the gap went unannounced.
     if let Some(inner) = heard.inner.upgrade() {
         inner.tell([]);
     }
@@ -318,7 +319,7 @@ mod tests {
         let at = |milliseconds| begun + Duration::from_millis(milliseconds);
         pace.note(100, at(0));
         assert_eq!(pace.every, None);
-        // The first two say something at once, later ones when there are enough of them.
+        // The first two change the estimate at once, later ones once there are enough.
         pace.note(101, at(900));
         assert_eq!(pace.every, Some(Duration::from_millis(900)));
         pace.note(101, at(1_000));
@@ -329,7 +330,7 @@ mod tests {
         }
         let every = pace.every.unwrap();
         assert!((Duration::from_millis(240)..Duration::from_millis(280)).contains(&every), "{every:?}");
-        // A node that is behind says nothing.
+        // A node that is behind changes nothing.
         pace.note(5, at(60_000));
         assert_eq!(pace.every, Some(every));
     }

@@ -3,24 +3,24 @@
 use alloy::primitives::{Address, Bytes, TxKind, U256};
 use serde_json::{json, Value};
 
-/// What is to be sent.
+/// A transaction to send.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The recipient; by default it creates a contract, whose code `input` is to return.
+    /// The recipient; by default creates a contract, whose code `input` must return.
     pub to: TxKind,
-    /// With how many wei.
+    /// The value, in wei.
     pub value: U256,
-    /// With what calldata.
+    /// The calldata.
     pub input: Bytes,
-    /// With how much gas at most; none to estimate it, which also tells whether it would be refused.
+    /// The gas limit; `None` to estimate it, which also detects a refusal.
     pub gas: Option<u64>,
-    /// A name for what it does. A request whose name is in the journal, open or remembered, is not signed again unless
-    /// nothing has come of it: what was begun before a crash is not begun twice.
+    /// A name for the action. A request whose name is in the journal, open or finished, is not signed again, unless the earlier
+    /// transaction came to nothing. So an action begun before a crash does not happen twice.
     pub name: Option<String>,
 }
 
 impl Request {
-    /// As nodes are asked about it.
+    /// Its fields in a node's JSON-RPC.
     pub(crate) fn fields(&self, from: Address) -> Value {
         json!({ "from": from, "to": self.to, "value": self.value, "data": self.input })
     }

@@ -1,4 +1,4 @@
-//! From a task to its bytes: who answered, where they say that their results are, and what is there.
+//! From a task to its bytes: the nodes that answered, the stores that they publish, and the objects in them.
 
 use alloy::primitives::{Address, B256};
 
@@ -8,30 +8,30 @@ use crate::seal::Seal;
 use crate::store::{Attempt, Bounds, Found, Lost, Stores};
 use crate::{Error, IMuster};
 
-/// An answer that counts, as the chain tells it.
+/// A right answer, from the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The node's number.
     pub node: u32,
-    /// The digest of the result; of validated images their hashes.
+    /// The digest of the result; of validated images, their hashes.
     pub value: B256,
-    /// Of one that was committed to.
+    /// The salt, if it was committed to.
     pub salt: Option<B256>,
 }
 
-/// What a task came to, as far as its result is concerned.
+/// The outcome of a task, as far as its result is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The task's number.
     pub id: u64,
-    /// The answers that were right, in the order of their reveals: each leads to the result.
+    /// The right answers, in the order of their reveals: each leads to the result.
     pub answers: Vec<Answer>,
-    /// Whether answers are hashes of images, so that only a salt names the bytes.
+    /// Whether answers are hashes of images, so that only a salt leads to the bytes.
     pub hashed: bool,
 }
 
 impl Outcome {
-    /// The outcome of a task by its events, from its creation on; none if it has not succeeded.
+    /// The outcome of a task from all its events since its creation; `None` if it has not succeeded.
     pub fn of<'a>(id: u64, events: impl IntoIterator<Item = &'a Event>) -> Option<Self> {
         let (mut revealed, mut right) = (Vec::<Answer>::new(), Vec::new());
         let (mut hashed, mut paid, mut agreed) = (false, None, None);
@@ -52,7 +52,7 @@ impl Outcome {
                 let salt = revealed.iter().rev().find(|answer| answer.node == node).and_then(|answer| answer.salt);
                 vec![Answer { node, value, salt }]
             }
-            // Images that differ a little are as right.
+            // Slightly different images are equally right.
             (None, Some(value)) => {
                 revealed.into_iter().filter(|answer| answer.value == value || right.contains(&answer.node)).collect()
             }
@@ -62,21 +62,21 @@ impl Outcome {
     }
 }
 
-/// Why a task that succeeded gives no bytes.
+/// Why the result of a successful task is unavailable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoResult {
-    /// No store has them.
+    /// No store has it.
     #[error("{}", lost(*.id, .nodes, .attempts))]
     Lost {
         /// The task.
         id: u64,
         /// The nodes that answered.
         nodes: Vec<u32>,
-        /// What each store said.
+        /// Each store's failure.
         attempts: Vec<Attempt>,
     },
-    /// The chain does not say where they are.
+    /// The chain gives no location.
     #[error(transparent)]
     Chain(#[from] Error),
 }
@@ -91,7 +91,7 @@ fn lost(id: u64, nodes: &[u32], attempts: &[Attempt]) -> String {
 }
 
 impl NoResult {
-    /// Whether the same may succeed in a while: a store was out of reach, or the chain's nodes.
+    /// Whether a retry may succeed later: a store was out of reach, or the chain's nodes were.
     pub fn passes(&self) -> bool {
         match self {
             Self::Lost { attempts, .. } => {
@@ -102,18 +102,18 @@ impl NoResult {
     }
 }
 
-/// How results are looked for.
+/// Where results are looked for.
 #[derive(Clone, Default)]
 pub struct Lookup {
-    /// Asked first: those that were named for this task.
+    /// Asked first: stores named for this task.
     pub named: Stores,
-    /// Asked last: those that are there for all.
+    /// Asked last: stores for all tasks.
     pub configured: Stores,
-    /// For stores that others publish.
+    /// The limits for published stores.
     pub bounds: Bounds,
-    /// Whether published ones may be on a network of one's own.
+    /// Whether published stores may be in a private network.
     pub inside: bool,
-    /// What opens results that are sealed to their creator.
+    /// The key for results sealed to their creator.
     #[cfg(feature = "private")]
     pub private: Option<std::sync::Arc<crate::Private>>,
 }
@@ -137,7 +137,7 @@ impl Lookup {
 }
 
 impl Muster {
-    /// The stores that an account publishes, as it wrote them; nothing of a contract that keeps none.
+    /// An account's published stores, as written; empty for a contract without such a list.
     pub async fn stores_of(&self, account: Address) -> Result<String, Error> {
         match self.read(IMuster::storesOfCall { account }).await {
             Err(Error::Refused(_) | Error::Answer { .. }) => Ok(String::new()),
@@ -145,14 +145,14 @@ impl Muster {
         }
     }
 
-    /// The stores of a node: its operator's, under which the contract keeps what a worker publishes, too.
+    /// The stores of a node: its operator's entry, which also holds those that a worker publishes.
     pub async fn stores_of_node(&self, number: u32) -> Result<String, Error> {
         let operator = self.read(IMuster::nodeCall { number }).await?.operator;
         self.stores_of(operator).await
     }
 
-    /// The result of a task that succeeded, checked against its answer: from the stores that were named for it, those that its nodes
-    /// publish, or those that are configured.
+    /// The result of a successful task, checked against its answer. Asks the stores named for the task, those that its nodes
+    /// publish, and the configured ones.
     ///
     /// # Errors
     /// [`NoResult::Lost`] if no store has it.
@@ -175,7 +175,7 @@ impl Muster {
                 }
             }
         }
-        // Several answers, or both names of one, have the same stores.
+        // Several answers, or both names of one, share the same stores.
         let mut told: Vec<Attempt> = Vec::new();
         attempts.retain(|attempt| {
             let new = !told.contains(attempt);

@@ -9,10 +9,10 @@ use serde_json::{json, Value};
 
 use crate::Error;
 
-/// Adds a call to a file, which is made if it is not there; gives how many it holds then. `safe` is who is to send it.
+/// Adds a call to a file, which is created if missing; returns the number of calls in it. `safe` is the sender.
 ///
 /// # Errors
-/// [`Error::File`] if it cannot be read or written, [`Error::Answer`] if it is another chain's, or no such file.
+/// [`Error::File`] if it cannot be read or written, [`Error::Answer`] if it is for another chain, or no such file.
 pub fn add(path: &Path, chain: u64, safe: Address, to: Address, data: &Bytes, what: &str) -> Result<usize, Error> {
     let failed = |source| Error::File { path: path.into(), source };
     let wrong = |why: String| Error::Answer { what: path.display().to_string(), why };
@@ -50,7 +50,8 @@ fn empty(chain: u64, safe: Address) -> Value {
     })
 }
 
-/// What the builder compares, or warns of a changed file: the hash of all values in the order of their names, the batch's own name left out.
+/// The checksum that the builder compares to warn of changed files: the hash of all values in the order of their names, without the
+/// batch's own name.
 fn checksum(batch: &Value) -> String {
     let mut batch = batch.clone();
     batch["meta"]["name"] = Value::Null;
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_checksum_is_the_builders_own() {
-        // A file that Safe's transaction builder 1.18.2 has written.
+        // Written by Safe's transaction builder 1.18.2.
         let batch = json!({
             "version": "1.0", "chainId": "1", "createdAt": 1_761_326_849_944_u64,
             "meta": {

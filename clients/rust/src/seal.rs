@@ -1,5 +1,5 @@
-//! What a node answers with: commitments, their salts, and results sealed under them. docs/applications.md has the format, and
-//! clients/vectors.json what must come out of it here and in the TypeScript package.
+//! A node's answers: commitments, their salts, and results sealed under them. docs/applications.md has the format;
+//! clients/vectors.json has test vectors for this library and the TypeScript package.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::{key, Error};
 
-/// Bytes of a salt that are secret; the others are of the result's digest.
+/// Secret bytes of a salt; the others are of the result's digest.
 const SECRET: usize = 16;
 
 /// The digest of an input or a result: SHA-256 of its bytes.
@@ -36,26 +36,26 @@ pub enum SealError {
     OtherResult,
 }
 
-/// What a commitment is opened with.
+/// The opening of a commitment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// 0 for an answer, 1 for an error.
     pub kind: u8,
     /// The result's digest, the hashes of its images, or an error's code.
     pub value: B256,
-    /// What keeps it from being guessed.
+    /// The secret that makes it impossible to guess.
     pub salt: B256,
 }
 
 impl Opening {
-    /// What the node commits to: keccak256(abi.encode(id, node, kind, value, salt)).
+    /// The node's commitment: keccak256(abi.encode(id, node, kind, value, salt)).
     pub fn commitment(&self, id: u64, node: u32) -> B256 {
         keccak256((id, node, u16::from(self.kind), self.value, self.salt).abi_encode())
     }
 }
 
-/// The value of an answer that is perceptual hashes: the first image's in the first eight bytes, the most significant first.
-/// A hash is never 0, which stands for an image that was not asked for.
+/// The value of an answer of perceptual hashes: the first image's in the first eight bytes, the most significant first.
+/// A hash is never 0, which means that the image was not asked for.
 pub fn image_value(hashes: [u64; 4]) -> B256 {
     let mut value = B256::ZERO;
     for (bytes, hash) in value.chunks_exact_mut(8).zip(hashes) {
@@ -78,20 +78,20 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// That of a task's result by a node.
+    /// The seal of a task's result by a node.
     pub fn new(id: u64, node: u32, salt: B256) -> Self {
         let info = [&b"muster result 1"[..], &id.to_be_bytes(), &node.to_be_bytes()];
         let material = derive::<64>(&salt[..], &info);
         Self { key: aes(&material[..32]), name: B256::from_slice(&material[32..]), salt }
     }
 
-    /// Under which name stores have it.
+    /// The object's name in stores.
     pub fn name(&self) -> B256 {
         self.name
     }
 
-    /// Seals what [`seal_result`](crate::seal_result) has sealed to the creator, so that they do not have it before the reveal either. A key
-    /// seals one object only, so it must be the same bytes each time.
+    /// Seals bytes that [`seal_result`](crate::seal_result) has sealed to the creator, so that the creator cannot read them before the
+    /// reveal either. A key seals one object only, so the bytes must be the same each time.
     #[cfg(feature = "private")]
     pub fn seal_private(&self, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         self.close(sealed)
@@ -100,7 +100,7 @@ impl Seal {
     /// Seals a result.
     ///
     /// # Errors
-    /// [`SealError::OtherResult`] if the salt was not made for it: a key seals one result only.
+    /// [`SealError::OtherResult`] if the salt was made for another one: a key seals one result only.
     pub fn seal(&self, result: &[u8]) -> Result<Vec<u8>, SealError> {
         self.names(result)?;
         self.close(result)
@@ -114,14 +114,14 @@ impl Seal {
         Ok(object)
     }
 
-    /// Opens what a store has.
+    /// Opens a store's object.
     pub fn open(&self, object: Vec<u8>) -> Result<Vec<u8>, SealError> {
         let result = self.open_unnamed(object)?;
         self.names(&result)?;
         Ok(result)
     }
 
-    /// The same of what may be sealed to the creator inside, so that it need not be the result that the salt names.
+    /// As `open`, but the content may be sealed to the creator, and then does not match the salt's digest.
     pub(crate) fn open_unnamed(&self, mut object: Vec<u8>) -> Result<Vec<u8>, SealError> {
         let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
         let length = self.key.open_in_place(nonce, Aad::empty(), &mut object).map_err(|_| SealError::Broken)?.len();
@@ -135,20 +135,20 @@ impl Seal {
     }
 }
 
-/// What a node is to answer. Given a task again, after a group that came to nothing, it has another deadline and so other secrets: what
-/// it revealed the first time everybody knows.
+/// The assignment of an answer to a node. A task given again, after a group that came to nothing, has another deadline and so other
+/// secrets: the first ones are public once revealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     /// The task.
     pub id: u64,
     /// The node's number.
     pub node: u32,
-    /// Until when it can answer, in seconds since 1970.
+    /// The deadline of its answer, in seconds since 1970.
     pub deadline: u64,
 }
 
-/// What accounts' secrets follow from: 32 random bytes in a file, of which there is to be a copy elsewhere. It signs nothing, so that a
-/// key may be kept where no program can read it.
+/// The root of accounts' secrets: 32 random bytes in a file; keep a copy elsewhere. It signs nothing, so the account's key
+/// can be kept where no program can read it.
 pub struct Seed(Zeroizing<[u8; 32]>);
 
 impl Seed {
@@ -157,12 +157,12 @@ impl Seed {
         &self.0[..]
     }
 
-    /// That of these bytes.
+    /// From these bytes.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
-    /// That in a file; none if there is no such file.
+    /// From a file; `None` if there is none.
     ///
     /// # Errors
     /// [`Error::Key`] if it is no seed, or can be read by others than its owner; [`Error::File`] if it cannot be read.
@@ -177,7 +177,7 @@ impl Seed {
         Ok(Some(Self(bytes)))
     }
 
-    /// Makes one and writes it to a file, which must not be there.
+    /// Creates one and writes it to a new file.
     ///
     /// # Errors
     /// [`Error::File`] if it cannot be written.
@@ -195,27 +195,27 @@ impl Seed {
         Ok(Self(bytes))
     }
 
-    /// What tells it from others, and says nothing of it.
+    /// Identifies the seed without revealing anything of it.
     pub fn fingerprint(&self) -> String {
         hex::encode(&derive::<4>(&self.0[..], &[b"muster fingerprint"])[..])
     }
 }
 
-/// An account's secrets for the tasks of one contract: they follow from a seed, so the seed alone can open what was committed to.
+/// An account's secrets for the tasks of one contract: derived from a seed, so the seed alone opens all its commitments.
 pub struct Secrets {
     root: Zeroizing<[u8; 32]>,
-    /// What notes are read with, too: those of before there was a seed.
+    /// An older key for reading notes: from before seeds existed.
     former: Option<Zeroizing<[u8; 32]>>,
 }
 
 impl Secrets {
-    /// Those of a seed, for an account of a contract of a chain.
+    /// The secrets of a seed, for an account of a contract of a chain.
     pub fn new(seed: &Seed, account: Address, chain: u64, contract: Address) -> Self {
         let info = [&b"muster secrets 2"[..], &chain.to_be_bytes(), contract.as_slice(), account.as_slice()];
         Self { root: derive(&seed.0[..], &info), former: None }
     }
 
-    /// Reads the notes, too, that were written when an account's secrets followed from its key.
+    /// Also reads the older notes, whose secrets were derived from the account's key.
     #[must_use]
     pub fn and_of(mut self, key: &PrivateKeySigner, chain: u64, contract: Address) -> Self {
         let secret = Zeroizing::new(key.to_bytes().0);
@@ -238,18 +238,18 @@ impl Secrets {
         Opening { kind: 0, value: digest_of(result), salt: self.salt(given, result) }
     }
 
-    /// A commitment to images by their hashes; `result` is what is handed out.
+    /// A commitment to images by their hashes; `result` is the delivered object.
     pub fn images(&self, given: Given, hashes: [u64; 4], result: &[u8]) -> Opening {
         Opening { kind: 0, value: image_value(hashes), salt: self.salt(given, result) }
     }
 
-    /// A commitment to an error; nothing is stored with it, and all of its salt is secret.
+    /// A commitment to an error; no object is stored, and all of its salt is secret.
     pub fn error(&self, given: Given, code: u8) -> Opening {
         let value = B256::left_padding_from(&[code]);
         Opening { kind: 1, value, salt: B256::from(*self.of::<32>(b"error", given)) }
     }
 
-    /// An opening, encrypted for the account itself: what goes along with the commitment, for who has lost everything but the seed.
+    /// An opening, encrypted for the account itself. It accompanies the commitment, for recovery from the seed alone.
     pub fn note(&self, id: u64, node: u32, opening: &Opening) -> Vec<u8> {
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).expect("the system gives random numbers");
@@ -260,7 +260,7 @@ impl Secrets {
         [&nonce[..], &text].concat()
     }
 
-    /// The opening in a note of this account's.
+    /// The opening in a note of this account.
     pub fn read_note(&self, id: u64, node: u32, note: &[u8]) -> Result<Opening, SealError> {
         let roots = std::iter::once(&self.root).chain(&self.former);
         let mut read = roots.map(|root| read_note(root, id, node, note));
@@ -398,7 +398,7 @@ mod tests {
             assert_ne!(other.name(), seal.name());
         }
         assert_eq!(seal.seal(b"another"), Err(SealError::OtherResult));
-        // As who knows the salt could do it.
+        // Possible for anyone with the salt.
         let mut forged = b"another".to_vec();
         let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
         seal.key.seal_in_place_append_tag(nonce, Aad::empty(), &mut forged).unwrap();
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn notes_from_before_there_was_a_seed_are_read_with_the_key() {
-        // As secrets followed from the key.
+        // Secrets as derived from the key.
         let key = PrivateKeySigner::from_bytes(&B256::repeat_byte(1)).unwrap();
         let root = *derive::<32>(&key.to_bytes()[..], &[&b"muster secrets 1"[..], &1u64.to_be_bytes(), &[9; 20]]);
         let before = Secrets { root: Zeroizing::new(root), former: None };
@@ -462,7 +462,7 @@ mod tests {
             assert!(all[..i].iter().all(|other| other[..SECRET] != one[..SECRET]));
         }
         assert_eq!(salt(1, 1, given), all[0]);
-        // Of another result the secret half stays, which is why the other half is the result's.
+        // For another result the secret half is the same, hence the other half is the result's.
         assert_eq!(secrets(1, 1).salt(given, b"x")[..SECRET], all[0][..SECRET]);
         assert_ne!(secrets(1, 1).error(given, 3).salt[..SECRET], all[0][..SECRET]);
     }

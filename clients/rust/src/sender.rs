@@ -1,8 +1,9 @@
-//! An account's transactions, each sent until it is mined, whatever happens to this process or to the nodes.
+//! An account's transactions, each sent until it is mined, through failures of this process and of nodes.
 //!
 //! A transaction is signed, written to the disk, and only then sent. After a restart the same bytes are sent again: a
-//! chain takes a number of the account once, so nothing can happen twice. It is signed anew only when the base fee has
-//! risen above what it pays; all that was signed before stays on the disk, because it could still be mined instead.
+//! chain takes each nonce of an account once, so nothing can happen twice. It is signed again only when the base fee has
+//! risen above its fee cap; all earlier versions stay on the disk, because they could still be mined instead.
+//!
 //! Arbitrum orders first come, first served, and has no public mempool, where a higher tip would buy anything: none is paid.
 
 use std::collections::HashMap;
@@ -27,25 +28,25 @@ use crate::Error;
 /// How transactions are sent.
 #[derive(Clone, Debug)]
 pub struct Sending {
-    /// What a new transaction pays for gas at most, in percent of the base fee.
+    /// The fee cap of a new transaction, in percent of the base fee.
     pub fee_percent: u64,
-    /// The most that is ever paid for a unit of gas, in wei.
+    /// The highest fee cap per unit of gas, in wei.
     pub fee_ceiling: Option<u128>,
-    /// Gas beyond what the estimate says, in percent of it: what is not used is not paid. Work that others leave due is in the
+    /// Gas beyond the estimate, in percent of it; unused gas is not paid. Work that others leave due is in the
     /// estimate already, since calls demand gas for it.
     pub gas_percent: u64,
-    /// How often at least an open transaction is looked for, and how often it is sent again. It is looked for at every block where nodes
-    /// tell of them, and about twice a block where they do not.
+    /// How often at least an open transaction is looked for, and how often it is sent again. It is looked for at every block where
+    /// connections announce them, and about twice a block elsewhere.
     pub look_every: Duration,
-    /// See there.
+    /// See `look_every`.
     pub resend_every: Duration,
-    /// How long [`Sender::wait`] waits.
+    /// The patience of [`Sender::wait`].
     pub patience: Duration,
-    /// Blocks on top of a transaction's, after which it stays.
+    /// Confirmations after which a transaction counts as final.
     pub settled: u64,
-    /// So many may be open.
+    /// The most open transactions.
     pub open: usize,
-    /// So many that are over are remembered, with their names.
+    /// The finished transactions that are remembered, with their names.
     pub keep: usize,
 }
 
@@ -68,7 +69,7 @@ impl Default for Sending {
 struct Live {
     journal: Journal,
     sent: HashMap<u64, Instant>,
-    /// How often a receipt was missing although the number was used.
+    /// How often a receipt was missing although the nonce was used.
     missing: HashMap<u64, u32>,
     trouble: HashMap<u64, String>,
     attempts: usize,
@@ -83,12 +84,12 @@ pub struct Sender {
     live: Mutex<Live>,
 }
 
-/// So often a receipt may be missing, on every node, before a transaction counts as displaced.
+/// How often a receipt may be missing, on every node, before a transaction counts as displaced.
 const MISSES: u32 = 5;
 
 impl Sender {
-    /// Opens the account's journal, a directory of its own below `place`, and takes up what was left open. What was signed for another
-    /// chain of the same number, as its first block shows, is set aside: a development chain that begins anew would take it again.
+    /// Opens the account's journal, a directory of its own below `place`, and resumes open transactions. Those signed for another
+    /// chain of the same number, as its first block shows, are set aside: a development chain that begins anew would take them again.
     pub async fn open(endpoints: Endpoints, wallet: impl Into<Wallet>, place: &Path, sending: Sending) -> Result<Self, Error> {
         let wallet = wallet.into();
         let chain = endpoints.chain().await?;
@@ -97,11 +98,11 @@ impl Sender {
         Ok(Self::with(endpoints, wallet, chain, journal, sending))
     }
 
-    /// Keeps nothing on the disk: what is open is forgotten with the process, and what no node takes is an error at once
-    /// ([`Error::NotTaken`]) and forgotten. For who is there to begin again, such as a script or a test.
+    /// Keeps nothing on the disk: open transactions are forgotten with the process. A transaction that no node takes is an error at once
+    /// ([`Error::NotTaken`]), and forgotten. For callers that can start over, such as a script or a test.
     ///
     /// # Errors
-    /// What is wrong with the nodes.
+    /// The nodes' failure.
     pub async fn in_memory(endpoints: Endpoints, wallet: impl Into<Wallet>, sending: Sending) -> Result<Self, Error> {
         let chain = endpoints.chain().await?;
         Ok(Self::with(endpoints, wallet.into(), chain, Journal::in_memory(sending.keep), sending))
@@ -112,7 +113,7 @@ impl Sender {
         Self { endpoints, wallet, chain, sending, live: Mutex::new(live) }
     }
 
-    /// Where an account's journal lies.
+    /// The path of an account's journal.
     pub fn directory(place: &Path, chain: u64, account: Address) -> PathBuf {
         place.join(format!("{chain}-{account:#x}"))
     }
@@ -127,8 +128,8 @@ impl Sender {
         &self.endpoints
     }
 
-    /// Signs a transaction, writes it to the disk, and sends it; gives its number. From then on it is sent until it is
-    /// mined, by [`wait`](Self::wait) and [`tick`](Self::tick), of this process or the next. That no node takes it now
+    /// Signs a transaction, writes it to the disk, and sends it; returns its nonce. From then on it is sent until it is
+    /// mined, by [`wait`](Self::wait) and [`tick`](Self::tick), of this process or the next. A transaction that no node takes now
     /// is no error.
     pub async fn submit(&self, request: Request) -> Result<u64, Error> {
         let mut live = self.live.lock().await;
@@ -147,7 +148,7 @@ impl Sender {
                 None => Ok(self.endpoints.gas(self.address(), &request).await? * (100 + self.sending.gas_percent) / 100),
             }
         };
-        // At once: each of them takes as long as the way to the node.
+        // Concurrently: each takes a round trip to the node.
         let (gas, head, count): (Result<u64, Error>, _, _) = tokio::join!(gas, self.endpoints.recent_head(), self.count());
         let (gas, head, count) = (gas?, head?, count?);
         let fee_cap = self.fee_cap(base_fee(&head), 0)?;
@@ -167,7 +168,7 @@ impl Sender {
         Ok(nonce)
     }
 
-    /// What a transaction is to pay for gas at most; more than `before`, so that nodes take it for another.
+    /// A transaction's fee cap; above `before` by enough that nodes accept it as a replacement.
     fn fee_cap(&self, base: u128, before: u128) -> Result<u128, Error> {
         let wanted = (base * u128::from(self.sending.fee_percent) / 100).max(before + before / 8 + 1);
         match self.sending.fee_ceiling {
@@ -197,7 +198,7 @@ impl Sender {
         Ok(Signed { hash: *envelope.tx_hash(), bytes: envelope.encoded_2718().into(), fee_cap })
     }
 
-    /// Looks after everything that is open once: what has been mined, what must be sent again, what pays too little.
+    /// Updates all open transactions once: notes those mined, sends others again, and signs those anew that pay too little.
     pub async fn tick(&self) -> Result<(), Error> {
         let mut live = self.live.lock().await;
         if live.journal.unfinished().is_empty() {
@@ -207,7 +208,7 @@ impl Sender {
         self.drive(&mut live, count?, &head?).await
     }
 
-    /// Whether a transaction that was sent a moment ago is mined, by one question; else as [`Sender::tick`] looks, and gives nothing.
+    /// Whether a transaction sent a moment ago is mined, by one request; otherwise does as [`Sender::tick`], and returns nothing.
     async fn look(&self, nonce: u64) -> Result<Option<TransactionReceipt>, Error> {
         let hash = {
             let live = self.live.lock().await;
@@ -217,7 +218,7 @@ impl Sender {
         let Some(hash) = hash else { return self.tick().await.map(|()| None) };
         let Some(receipt) = self.receipt(hash).await?.filter(|receipt| receipt.block_hash.is_some()) else { return Ok(None) };
         let mut live = self.live.lock().await;
-        // Somebody else may have been told of it meanwhile.
+        // Another task may have noted it meanwhile.
         if let Some(mut entry) = live.journal.get(nonce).cloned().filter(|entry| entry.fate == Fate::Open) {
             let head = receipt.block_number.unwrap_or_default();
             Self::mined(&mut live, &mut entry, hash, &receipt, head, self.sending.settled)?;
@@ -225,7 +226,7 @@ impl Sender {
         Ok(Some(receipt))
     }
 
-    /// Notes that a transaction is in a block, if it is; whether it is.
+    /// Notes that a transaction is in a block, if it is; returns whether it is.
     fn mined(
         live: &mut Live,
         entry: &mut Entry,
@@ -246,21 +247,21 @@ impl Sender {
         Ok(true)
     }
 
-    /// The same with the number of the account's next transaction and the newest block, which the caller has asked for.
+    /// As `look`, given the account's next nonce and the newest block, which the caller has asked for.
     async fn drive(&self, live: &mut Live, count: u64, head: &Head) -> Result<(), Error> {
         for nonce in live.journal.unfinished() {
             let mut entry = live.journal.get(nonce).cloned().ok_or(Error::UnknownTransaction(nonce))?;
             if nonce < count {
                 self.find(live, &mut entry, head.number).await?;
             } else if self.send(live, &mut entry, base_fee(head)).await? {
-                // Those behind it would be refused.
+                // Nodes would refuse those behind it.
                 break;
             }
         }
         Ok(())
     }
 
-    /// The number is used: by which of ours, or by another's?
+    /// The nonce is used: by one of ours, or by another transaction.
     async fn find(&self, live: &mut Live, entry: &mut Entry, head: u64) -> Result<(), Error> {
         for signed in entry.signed.iter().rev() {
             let Some(receipt) = self.receipt(signed.hash).await? else { continue };
@@ -281,7 +282,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Whether any node knows the transaction as mined, or cannot say.
+    /// Whether any node has the transaction as mined, or cannot tell.
     async fn is_somewhere(&self, entry: &Entry) -> bool {
         for node in self.endpoints.well() {
             for signed in &entry.signed {
@@ -295,7 +296,7 @@ impl Sender {
         false
     }
 
-    /// The number is free: sends, or signs anew what pays less than the base fee. Gives whether it was not taken.
+    /// The nonce is free: sends, or signs anew below the base fee. Returns whether no node took it.
     async fn send(&self, live: &mut Live, entry: &mut Entry, base: u128) -> Result<bool, Error> {
         if entry.fate != Fate::Open {
             // A reorganisation has undone it.
@@ -321,7 +322,7 @@ impl Sender {
         if live.sent.get(&entry.nonce).is_some_and(|at| at.elapsed() < self.sending.resend_every) {
             return Ok(false);
         }
-        // A node that takes transactions and drops them is not always the first to be asked.
+        // A node that takes transactions and drops them must not always be the first to be asked.
         let answer =
             self.endpoints.ask_from::<B256>(live.attempts, "eth_sendRawTransaction", json!([entry.latest().bytes])).await;
         live.attempts = live.attempts.wrapping_add(1);
@@ -342,15 +343,15 @@ impl Sender {
         self.endpoints.ask("eth_getTransactionReceipt", json!([hash])).await
     }
 
-    /// Waits until a transaction is mined, and gives its receipt, whether it succeeded or was undone.
+    /// Waits until a transaction is mined, and returns its receipt, whether it succeeded or reverted.
     ///
     /// # Errors
-    /// [`Error::NotMined`] after the patience is over: the transaction stays open. [`Error::Displaced`] if it never will be.
+    /// [`Error::NotMined`] after the patience: the transaction stays open. [`Error::Displaced`] if it never will be mined.
     pub async fn wait(&self, nonce: u64) -> Result<TransactionReceipt, Error> {
         let begun = Instant::now();
         loop {
             let seen = self.endpoints.pulse().head().map_or(0, |head| head.number);
-            // Nodes away are waited for like blocks.
+            // Unreachable nodes are waited for like blocks.
             let driven = match self.look(nonce).await {
                 Ok(Some(receipt)) => return Ok(receipt),
                 Ok(None) => Ok(()),
@@ -378,8 +379,8 @@ impl Sender {
         }
     }
 
-    /// Until there is something to look for: a block after this one, where nodes tell of them; else about as long as half a block takes,
-    /// at most what is set.
+    /// Waits for the next reason to look: a block after this one, where connections announce them; else about half a block's
+    /// time, at most the configured one.
     async fn rest(&self, seen: u64) {
         let pulse = self.endpoints.pulse();
         if pulse.is_live() {
@@ -389,10 +390,10 @@ impl Sender {
         }
     }
 
-    /// Waits as [`Sender::wait`] does, and gives the receipt of what succeeded.
+    /// Waits as [`Sender::wait`] does, and returns the receipt of a success.
     ///
     /// # Errors
-    /// [`Error::Undone`] if it was mined and undone; [`Error::NotMined`] if that is not known yet.
+    /// [`Error::Undone`] if it was mined and reverted; [`Error::NotMined`] if neither is known yet.
     pub async fn finish(&self, nonce: u64) -> Result<TransactionReceipt, Error> {
         let receipt = self.wait(nonce).await?;
         if receipt.status() {
@@ -400,7 +401,7 @@ impl Sender {
         }
         let hash = receipt.transaction_hash;
         let Entry { to, value, input, gas, .. } = self.entry(nonce).await.ok_or(Error::UnknownTransaction(nonce))?;
-        // The block's end is not the transaction's moment, but as near as a node can tell.
+        // State after the block, not at the transaction, but nodes offer nothing closer.
         let block = receipt.block_number.map_or("latest".into(), |block| format!("{block:#x}"));
         let request = Request { to, value, input, ..Request::default() };
         let refusal = match self.endpoints.call_in(&block, self.address(), &request).await {
@@ -420,7 +421,7 @@ impl Sender {
         self.live.lock().await.journal.named(name).cloned()
     }
 
-    /// Gives a name back, for who has learnt what came of its transaction: the next request under it is another.
+    /// Releases a name once the caller knows the result of its transaction: the next request under it is another.
     ///
     /// # Errors
     /// [`Error::File`] if that cannot be written.
@@ -432,7 +433,7 @@ impl Sender {
         Ok(())
     }
 
-    /// All transactions of the journal that something may still become of, in order.
+    /// All unfinished transactions of the journal, in order.
     pub async fn unfinished(&self) -> Vec<Entry> {
         let live = self.live.lock().await;
         live.journal.unfinished().into_iter().filter_map(|nonce| live.journal.get(nonce).cloned()).collect()
@@ -443,7 +444,7 @@ fn base_fee(head: &Head) -> u128 {
     head.base_fee_per_gas.unwrap_or_default().into()
 }
 
-/// Whether a node's complaint says that it has the transaction, or had it.
+/// Whether a node's complaint means that it has the transaction, or had it.
 fn is_known(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["already known", "known transaction", "already imported", "nonce too low", "already exists"]
