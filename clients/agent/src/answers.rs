@@ -15,31 +15,31 @@ use crate::metrics::OfNode;
 use crate::shared::Shared;
 use crate::{die, say};
 
-/// What the chain does not show any more is believed to be gone after so long, if no event has said so: a node that is behind
-/// shows what was before.
+/// A job missing on the chain counts as ended after this time, if no event has said so: a node that is behind
+/// shows an older state.
 const GONE: Duration = Duration::from_mins(1);
 
-/// Who answers for a node.
+/// The calls of one node.
 pub struct Answers {
     pub shared: Arc<Shared>,
     pub name: String,
     pub number: u32,
     pub account: Account,
     pub secrets: Arc<Secrets>,
-    /// Since when jobs are not seen on the chain.
+    /// When jobs were first missing on the chain.
     pub missing: Mutex<HashMap<(u64, u64), Instant>>,
-    /// What calls have told, until the node has done something about it.
+    /// News from calls' receipts that the node has not handled yet.
     pub told: Mutex<Told>,
 }
 
-/// What the node's own calls have told of it.
+/// News from the receipts of the node's own calls.
 #[derive(Default)]
 pub struct Told {
-    /// The task that it was given.
+    /// The task given to it.
     pub given: Option<Given>,
-    /// Whether it was set apart, or waits for a draw: by now there may be something to do about it.
+    /// Whether it was set apart, or waits for a draw: there may be something to do about it.
     pub apart: bool,
-    /// The block that must come before something can be done.
+    /// The block after which something can be done.
     pub awaits: Option<u64>,
 }
 
@@ -52,13 +52,13 @@ pub struct Given {
     pub place: u32,
 }
 
-/// What a call came to.
+/// The result of a call.
 pub enum Called {
     Done(Box<Done>),
     Refused(Refusal),
 }
 
-/// Something to do, and what shows that it is the same still.
+/// An action, with the values that identify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Draw the tasks that wait, of which this is the first.
@@ -67,19 +67,19 @@ pub enum What {
     Form(u64),
     /// Bring the node back, or offer it what is queued.
     Poke(u32),
-    /// End the node's own task, whose time is over: before somebody does, nobody gives it another.
+    /// End the node's own overdue task: until then the node gets no other.
     Expire(u32, u64),
     /// Have a group judged.
     Settle(u64, u32),
-    /// End the rest of a node that is to be paused then. Any call does it, and on a quiet chain there is no other.
+    /// End the rest of a node that must pause afterwards. Any call does it, and on a quiet chain there is no other.
     Pause(u32),
-    /// Make a block after this one: what decides something is the hash of a block that has not come, on a chain where nobody
+    /// Make a block after this one: a decision depends on the hash of a future block, on a chain where nobody
     /// makes one.
     Block(u64),
 }
 
 impl Answers {
-    /// Calls under a name, and notes what it cost.
+    /// Calls under a name, and records its cost.
     pub async fn call(&self, name: &str, input: impl Into<Bytes>) -> Result<Called> {
         match self.account.send_once(name, input.into(), U256::ZERO).await {
             Ok(done) => {
@@ -103,7 +103,7 @@ impl Answers {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of what a receipt says of the node: whoever frees it may have given it its next task.
+    /// Notes a receipt's news of the node: the call that frees it may also give it its next task.
     pub fn note(&self, events: &[Event]) {
         let mut told = self.told();
         for event in events {
@@ -121,18 +121,18 @@ impl Answers {
         }
     }
 
-    /// There is something to do as soon as there is a block of this number.
+    /// Something can be done once there is a block of this number.
     pub fn awaits(&self, block: u64) {
         let mut told = self.told();
         told.awaits = Some(told.awaits.map_or(block, |known| known.min(block)));
     }
 
-    /// What was told since this was asked last.
+    /// The news since the last call of this.
     pub fn take_told(&self) -> Told {
         std::mem::take(&mut *self.told())
     }
 
-    /// Nothing is left to do about a job.
+    /// Ends a job.
     pub fn over(&self, job: &mut Job, outcome: &str) -> Result<()> {
         if outcome != "done" {
             job.outcome = Some(outcome.into());
@@ -143,7 +143,7 @@ impl Answers {
         self.shared.journal.trim(self.number)
     }
 
-    /// The chain does not show what a job is about: it is over if an event has said so, or after a while.
+    /// Notes that a job's task is missing on the chain: the job ends if an event has said so, or after a while.
     pub fn gone(&self, job: &mut Job, outcome: &str) -> Result<()> {
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         let since = *missing.entry((job.task, job.deadline)).or_insert_with(Instant::now);
@@ -155,7 +155,7 @@ impl Answers {
         self.over(job, if job.outcome.is_none() { outcome } else { "done" })
     }
 
-    /// The chain shows what a job is about.
+    /// Notes that a job's task is on the chain.
     pub fn seen(&self, job: &Job) {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(&(job.task, job.deadline));
     }
@@ -200,8 +200,8 @@ impl Answers {
         }
     }
 
-    /// The answer is refused: it has been given already, by this key on another machine or before the journal was lost, or it
-    /// comes too late.
+    /// The answer is refused: this key has answered already, on another machine or before the journal was lost, or it is too
+    /// late.
     async fn overtaken(&self, job: &mut Job, refusal: &Refusal) -> Result<()> {
         if !matches!(refusal.advice(), Advice::Never) {
             say!("{}: task {} cannot be answered yet: {refusal}", self.name, job.task);
@@ -217,11 +217,11 @@ impl Answers {
         if matches!(refusal, Refusal::Known(Reason::TaskNotRunning(_))) {
             return self.gone(job, "overtaken");
         }
-        // Not taken up again while it runs: it would be refused again.
+        // Not begun again while the task runs: the answer would be refused again.
         self.over(job, "refused")
     }
 
-    /// Takes up a commitment that stands on the chain.
+    /// Adopts a commitment found on the chain.
     pub fn adopt(&self, job: &mut Job, Committed { place, lot, opening }: Committed) -> Result<()> {
         (job.place, job.lot) = (place, lot);
         (job.kind, job.value, job.salt) = (opening.kind, opening.value, opening.salt);
@@ -230,7 +230,7 @@ impl Answers {
         self.put(job)
     }
 
-    /// Reveals a job's answer where it can be; what somebody must do first, if anything.
+    /// Reveals a job's answer if possible; returns the action needed first, if any.
     pub async fn reveal(&self, job: &mut Job, head: &Head, running: Option<&IMuster::TaskView>) -> Result<Option<What>> {
         if job.place == 0 {
             return self.reveal_alone(job, head, running).await;
@@ -253,7 +253,7 @@ impl Answers {
                 Ok(None)
             }
             3 => {
-                // A deadline that has passed opens them in the next block, if anybody makes one.
+                // Reveals open in the block after the deadline, if there is one.
                 let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
                 let late = |member: &IMuster::MemberView| member.stage == 2 && member.moment < now;
                 let quiet = group.members.iter().any(|member| late(member) && head.timestamp <= member.moment);
@@ -271,7 +271,7 @@ impl Answers {
         }
     }
 
-    /// Reveals what may still be sampled.
+    /// Reveals an answer that may still be sampled.
     async fn reveal_alone(&self, job: &mut Job, head: &Head, running: Option<&IMuster::TaskView>) -> Result<Option<What>> {
         match running.filter(|task| task.id == job.task).map(|task| task.status) {
             // In the block after it the hash is known.
@@ -282,7 +282,7 @@ impl Answers {
             Some(4) => {}
             // From a node that is behind.
             Some(3 | 6) => return Ok(None),
-            // Sampled; its validators are drawn by those who draw, in turn.
+            // Sampled; its validators are drawn in the order of the queue.
             Some(5) => {
                 let calls = self.shared.chain.muster.read(IMuster::validatorDrawsCall { from: 0, count: 1 }).await?;
                 return Ok(calls.first().map(|first| {
@@ -347,7 +347,7 @@ impl Answers {
                 Ok(())
             }
             Called::Refused(Refusal::Known(Reason::NotWhatWasCommitted(_))) => {
-                // This key has committed to something else, on another machine: that is what counts.
+                // This key has committed to another answer, on another machine: that one counts.
                 match self.shared.chain.committed(&self.secrets, job.task, self.number).await? {
                     Some(Committed { opening, .. }) if opening.salt != job.salt || opening.value != job.value => {
                         (job.kind, job.value, job.salt) = (opening.kind, opening.value, opening.salt);
@@ -360,7 +360,7 @@ impl Answers {
                     }
                 }
             }
-            // The next look at the chain says what has become of it.
+            // The next look at the chain shows the outcome.
             Called::Refused(refusal) => {
                 say!("{}: task {} cannot be revealed: {refusal}", self.name, job.task);
                 Ok(())
@@ -369,7 +369,7 @@ impl Answers {
     }
 }
 
-/// What the log adds where an error report was committed to, not an answer.
+/// The log's suffix for a committed error report.
 fn as_error(job: &Job) -> &'static str {
     if job.kind == 0 {
         ""
@@ -378,7 +378,7 @@ fn as_error(job: &Job) -> &'static str {
     }
 }
 
-/// Whether an error of the journal, the nodes or the key ends by itself.
+/// Whether an error of the journal, the nodes or the key may go away by itself.
 pub fn passes(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Error>().is_some_and(Error::passes)
 }

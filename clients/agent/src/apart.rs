@@ -1,5 +1,5 @@
-//! Executors kept apart from the agent's keys: as another user, or in a container. Inputs are hostile, and so may be what an executor
-//! makes of them. What they exchange with the agent lies in a folder of its own.
+//! Executors kept apart from the agent's keys: as another user, or in a container. Inputs are hostile, and an executor that reads them
+//! may become so. The files that it shares with the agent lie in a folder of their own.
 
 use std::fs;
 use std::os::unix::fs::{chown, PermissionsExt};
@@ -9,13 +9,13 @@ use anyhow::{Context, Result};
 
 use crate::config::{self, Container};
 
-/// How an executor is started, and ended.
+/// The commands that start and end an executor.
 pub struct Start {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What goes before a program that must be the executor's user, too.
+    /// The command prefix that runs another program as the executor's user.
     pub prefix: Vec<String>,
-    /// A line for the shell that ends what a signal to the process group does not reach.
+    /// A shell command that ends processes which a signal to the process group does not reach.
     pub end: Option<String>,
 }
 
@@ -24,7 +24,7 @@ pub fn is_apart(settings: &config::Executor) -> bool {
     settings.user.is_some() || settings.container.is_some()
 }
 
-/// How to start an executor, as a name that no other has while it runs; with the GPU that it may use, and the folder of what is exchanged.
+/// The command that starts an executor, under a unique name, with its GPU and the shared folder.
 pub fn start(settings: &config::Executor, name: &str, gpu: Option<&str>, exchange: &Path) -> Start {
     let plain = settings.command.iter().cloned();
     if let Some(container) = &settings.container {
@@ -34,7 +34,7 @@ pub fn start(settings: &config::Executor, name: &str, gpu: Option<&str>, exchang
     let Some(user) = &settings.user else {
         return Start { command: unprivileged().into_iter().chain(plain).collect(), prefix: Vec::new(), end: None };
     };
-    // What lets the agent become this user goes no further.
+    // Drops the privileges with which the agent becomes this user.
     let prefix: Vec<String> =
         ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "--inh-caps=-all", "--ambient-caps=-all"]
             .into_iter()
@@ -44,7 +44,7 @@ pub fn start(settings: &config::Executor, name: &str, gpu: Option<&str>, exchang
     Start { command: prefix.iter().cloned().chain(plain).collect(), prefix, end: None }
 }
 
-/// What goes before a program that is to have none of the privileges that the unit gives the agent; nothing where it has none.
+/// The command prefix that drops the privileges of the agent's unit; empty if it has none.
 pub fn unprivileged() -> Vec<String> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ambient = status.lines().find_map(|line| line.strip_prefix("CapAmb:")).unwrap_or_default();
@@ -60,11 +60,11 @@ impl Container {
         let mut command: Vec<String> =
             [&self.runtime, "run", "--rm", "--interactive", "--init", "--name", name].map(String::from).into();
         let mut say = |parts: &[&str]| command.extend(parts.iter().map(|part| (*part).to_string()));
-        // Files that it writes are the agent's.
+        // Its files belong to the agent.
         let own = format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         say(&["--user", &own, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]);
         say(&["--pids-limit", "4096", "--pull", "never"]);
-        // Without root a user is another one within, unless it is kept; with root podman refuses to keep it.
+        // Rootless podman maps the user to another one inside, unless told to keep it; as root it refuses to keep it.
         if podman && !rustix::process::getuid().is_root() {
             say(&["--userns", "keep-id"]);
         }
@@ -92,28 +92,28 @@ impl Container {
         }
         say(&[&self.image]);
         command.extend(settings.command.iter().cloned());
-        // Whoever started a container can be killed, and it goes on.
+        // A container outlives the process that started it.
         (command, format!("'{}' rm --force '{name}' >/dev/null 2>&1", self.runtime))
     }
 }
 
-/// Makes the folder of what is exchanged with an executor, which nobody but the agent and its user can enter.
+/// Creates the folder shared with an executor, which only the agent and the executor's user can enter.
 ///
 /// # Errors
-/// If it cannot be made, or given to that user's group.
+/// If it cannot be created, or given to that user's group.
 pub fn exchange(settings: &config::Executor, node: &str) -> Result<PathBuf> {
     let place = match &settings.exchange {
         Some(place) => place.clone(),
         None => std::env::temp_dir().join(format!("muster-agent-{}", rustix::process::getuid().as_raw())),
     };
-    // Not another's that runs with the same configuration, as `doctor` does.
+    // Not shared with another process of the same configuration, such as `doctor`.
     let place = place.join(format!("{node}-{}", std::process::id()));
     let made = || {
         fs::create_dir_all(&place)?;
         if let Some(user) = &settings.user {
-            // Whoever is in both groups, or is root, may give it away.
+            // Only root, or a member of both groups, may change the group.
             chown(&place, None, Some(group(user)?))?;
-            // The one above it is only passed through.
+            // The folder above only needs to be passable.
             if let Some(above) = place.parent() {
                 fs::set_permissions(above, fs::Permissions::from_mode(0o711))?;
             }

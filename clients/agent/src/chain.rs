@@ -1,4 +1,4 @@
-//! What is asked of the chain beside the contract's views: what a task was created with, and what a node has committed to.
+//! Questions to the chain beside the contract's views: how a task was created, and a node's commitments.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use anyhow::{Context, Result};
 use muster_client::{abi, Error, Event, Head, IMuster, Muster, Opening, Secrets};
 use serde_json::{json, Value};
 
-/// Blocks that the first question about a log reaches back; later ones reach further, up to the most.
+/// Blocks that the first question about a log covers; later ones cover more, up to the limit.
 const SPAN: u64 = 2_000;
-/// See there.
+/// See `SPAN`.
 const SPAN_MOST: u64 = 1 << 20;
-/// So many questions are asked about what a node's pause came of: with these spans they reach back by 58 million blocks.
+/// Questions about the cause of a node's pause: with these spans they reach back by 58 million blocks.
 const QUESTIONS: u32 = 64;
 /// A page of groups.
 const PAGE: u32 = 256;
-/// Bytes of `commit`'s own calldata; what follows them is the note.
+/// Bytes of `commit`'s own calldata; the note follows.
 const COMMIT: usize = 4 + 2 * 32;
 
 /// A contract, to ask about the past.
@@ -35,7 +35,7 @@ pub struct Committed {
     pub place: u32,
     /// The block whose hash decides whether the task is sampled; 0 in a group.
     pub lot: u64,
-    /// What it was made of.
+    /// Its contents.
     pub opening: Opening,
 }
 
@@ -50,7 +50,7 @@ impl Chain {
         self.newest_within(topics, u32::MAX).await
     }
 
-    /// The same, by at most so many questions: what mostly is not there is not searched for to the beginning.
+    /// As `newest`, with a limit of questions: for logs that mostly do not exist.
     async fn newest_within(&self, topics: &[B256], questions: u32) -> Result<Option<Log>> {
         let (mut to, mut span) = (self.head().await?.number, SPAN);
         for _ in 0..questions {
@@ -92,7 +92,7 @@ impl Chain {
         }
     }
 
-    /// What a node has committed to last, of a task, as the note in the transaction tells who has the key; none if there is no
+    /// A node's last commitment for a task, from the note in its transaction, which the key opens; `None` if there is no
     /// such commitment, or no note that the key opens.
     pub async fn committed(&self, secrets: &Secrets, id: u64, node: u32) -> Result<Option<Committed>> {
         let Some(log) = self.newest(&[IMuster::AnswerCommitted::SIGNATURE_HASH, word(id), word(node.into())]).await? else {
@@ -111,9 +111,9 @@ impl Chain {
         Ok(Some(Committed { place: event.group, lot: event.block, opening }))
     }
 
-    /// The calldata by which a node that is paused was.
+    /// The calldata that paused a node.
     pub async fn pause_of(&self, node: u32) -> Result<Option<Bytes>> {
-        // Of what was busy, the call came before, and the pause at the end of its task in another's.
+        // A busy node's call came earlier: its pause then took effect at the end of its task, in another call.
         let pausing = self.newest_of(IMuster::NodePausing::SIGNATURE_HASH, node).await?;
         let resumed = self.newest_of(IMuster::NodeResumed::SIGNATURE_HASH, node).await?;
         let log = match pausing.filter(|pausing| place(Some(pausing)) > place(resumed.as_ref())) {
@@ -126,7 +126,7 @@ impl Chain {
         Ok(input.map(str::parse).transpose()?)
     }
 
-    /// Whether something was taken of a node for an answer since it was last resumed.
+    /// Whether a node was slashed for an answer since it was last resumed.
     pub async fn is_slashed(&self, node: u32) -> Result<bool> {
         let slashed = self.newest_of(IMuster::NodeSlashed::SIGNATURE_HASH, node).await?;
         if slashed.is_none() {
@@ -155,13 +155,13 @@ impl Chain {
     }
 }
 
-/// The calldata of a commitment, with the note that tells who has the key what it was made of.
+/// The calldata of a commitment, with a note of its contents for the owner of the key.
 pub fn commit(secrets: &Secrets, id: u64, node: u32, opening: &Opening) -> Bytes {
     let call = IMuster::commitCall { id, commitment: opening.commitment(id, node) };
     [call.abi_encode(), secrets.note(id, node, opening)].concat().into()
 }
 
-/// Where a log stands, to compare; before all others without one.
+/// A log's position, for comparison; before all others without one.
 fn place(log: Option<&Log>) -> Option<(u64, u64)> {
     log.and_then(|log| Some((log.block_number?, log.log_index?)))
 }

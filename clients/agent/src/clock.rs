@@ -1,18 +1,18 @@
-//! The chain's time as an agent reckons it. A block's is when the block was made: on a quiet chain that was long ago, and a
-//! deadline passes all the same.
+//! The agent's estimate of the chain's time. A block has the time of its creation: on a quiet chain that may be long ago, while
+//! deadlines pass all the same.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use muster_client::Head;
 
-/// The time that the next block will have, as far as is known.
+/// The expected time of the next block.
 #[derive(Default)]
 pub struct Clock {
     /// The number of the newest block that was seen.
     block: Option<u64>,
-    /// The latest time that any block has shown, in seconds since 1970, and when it was shown.
+    /// The latest time of any block, in seconds since 1970, and when it was seen.
     shown: Option<(u64, Instant)>,
-    /// Whether a block came while this clock ran, so that the machine's own need not be believed.
+    /// Whether a block came while this clock ran, so that the machine's own clock is not needed.
     live: bool,
 }
 
@@ -29,7 +29,7 @@ impl Clock {
 
     fn note(&mut self, block: u64, timestamp: u64, at: Instant) {
         self.live |= self.block.is_some_and(|known| known < block);
-        // A node that is behind shows what was before.
+        // A node that is behind shows an older block.
         self.block = self.block.max(Some(block));
         if self.shown(at).is_none_or(|known| known < timestamp) {
             self.shown = Some((timestamp, at));
@@ -57,7 +57,7 @@ mod tests {
         let (mut clock, begun) = (Clock::default(), Instant::now());
         let after = |seconds| begun + Duration::from_secs(seconds);
         let machine = |seconds: u64| Duration::from_secs(1_000 + seconds);
-        // Who has just begun does not know how old the newest block is, and asks the machine.
+        // A new clock does not know the newest block's age, and uses the machine's time.
         clock.note(7, 900, begun);
         assert_eq!(clock.reckon(begun, machine(0)), 1_000);
         assert_eq!(clock.reckon(after(30), machine(30)), 1_030);
@@ -75,7 +75,7 @@ mod tests {
         clock.note(8, 1_005, after(5));
         assert_eq!(clock.reckon(after(5), wrong), 1_005);
         assert_eq!(clock.reckon(after(25), wrong), 1_025);
-        // What a node says that is behind takes nothing back.
+        // A node that is behind does not set the clock back.
         clock.note(7, 1_000, after(30));
         clock.note(9, 1_010, after(30));
         assert_eq!(clock.reckon(after(30), wrong), 1_030);

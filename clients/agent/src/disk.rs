@@ -1,5 +1,5 @@
 //! Room on the disk. A full one would keep the agent from everything, even from saying so on the chain: a transaction is written
-//! before it is sent. So a node is paused while there still is some, and some is kept that is given up when there is none.
+//! before it is sent. So a node is paused in time, and some space is reserved and released when nothing else is left.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 
 use crate::config::Config;
 
-/// Bytes that are kept for the journal and the transactions that a node needs to reveal and to pause.
+/// Bytes reserved for the journal and the transactions that a node needs to reveal and to pause.
 const KEPT: usize = 8 << 20;
 
-/// The bytes that are free where the agent writes: the least of its home's and those of the stores that are directories.
+/// The free bytes where the agent writes: the least of its home and those of the stores that are directories.
 ///
 /// # Errors
 /// If a file system does not say.
@@ -39,7 +39,7 @@ fn directory(store: &str) -> Option<PathBuf> {
     }
 }
 
-/// What tests have a file say instead: nobody fills a disk that others use.
+/// The free space that tests pretend with a file, because others use the disk.
 #[cfg(debug_assertions)]
 fn pretended() -> Option<u64> {
     fs::read_to_string(std::env::var_os("MUSTER_AGENT_FREE")?).ok()?.trim().parse().ok()
@@ -49,14 +49,14 @@ fn kept(home: &Path) -> PathBuf {
     home.join("room")
 }
 
-/// Keeps some room where there is enough, and gives it up where there is none: so the journal can be written still.
+/// Reserves space where there is enough, and releases it where there is none, so that the journal can still be written.
 pub fn keep_some(home: &Path, free: u64, least: u64) {
     let place = kept(home);
     if free < KEPT as u64 {
         // Gone already is as good.
         let _ = fs::remove_file(place);
     } else if free >= least && fs::metadata(&place).map_or(0, |file| file.len()) < KEPT as u64 {
-        // What cannot be had is tried again.
+        // A failure is tried again later.
         let _ = File::create(place).and_then(|mut file| file.write_all(&vec![0x5a; KEPT]).and_then(|()| file.sync_all()));
     }
 }

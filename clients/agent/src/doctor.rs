@@ -1,4 +1,4 @@
-//! `muster-agent doctor`: what would keep the agent from its work, and what to do about it.
+//! `muster-agent doctor`: finds problems that would stop the agent, with a remedy for each.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,29 +16,29 @@ use crate::config::{self, Config};
 use crate::executor::Executor;
 use crate::{apart, disk, golden, gpu, journal, probes, shared, work};
 
-/// What to do about a key that cannot be had.
+/// The remedy for an unavailable key.
 const KEY: &str = "set the variable, or check the file and its password, or the signer";
 
-/// What was found, line by line.
+/// Prints the findings, line by line.
 #[derive(Default)]
 struct Findings {
     wrong: u32,
 }
 
 impl Findings {
-    /// Something that keeps the agent from its work, and what to do.
+    /// A problem that stops the agent, and its remedy.
     fn bad(&mut self, what: &str, remedy: &str) {
         self.wrong += 1;
         print(format_args!("WRONG  {what}\n       {remedy}"));
     }
 }
 
-/// Something that is as it should be.
+/// A check that passed.
 fn good(what: &str) {
     print(format_args!("ok     {what}"));
 }
 
-/// Something to know.
+/// A remark.
 fn note(what: &str) {
     print(format_args!("note   {what}"));
 }
@@ -93,7 +93,7 @@ pub async fn run(path: &Path) -> Result<()> {
     if let Some(at) = config.listen {
         match (probes::listen(at).await, Lock::take(&config.home)) {
             (Ok(_), _) => good(&format!("listen: {at}")),
-            // It is the agent itself that listens there.
+            // The agent itself listens there.
             (Err(_), Err(Error::InUse { .. })) => note(&format!("listen: {at} is in use, and an agent runs with this home")),
             (Err(error), _) => found.bad(&format!("listen: {error:#}"), "end what listens there, or write another address"),
         }
@@ -107,7 +107,7 @@ pub async fn run(path: &Path) -> Result<()> {
                 key(&config, node, muster, &mut found).await;
                 terms(node, muster, &mut found).await;
             }
-            // What needs no chain.
+            // Checks without a chain.
             None if node.signer.is_none() => match node.key() {
                 Ok(signer) => good(&format!("key: {}", signer.address())),
                 Err(error) => found.bad(&format!("key: {error:#}"), KEY),
@@ -128,7 +128,7 @@ async fn stores(config: &Config, found: &mut Findings) {
         Ok(stores) => stores,
         Err(error) => return found.bad(&format!("[store]: {error:#}"), "write URLs or directories"),
     };
-    // Nobody has these bytes: a store that is there says so.
+    // No store has these random bytes; one that answers so is reachable.
     let nobody = digest_of(&rand::random::<[u8; 32]>());
     if let Err(lost) = inputs.get(nobody).await {
         for attempt in lost.attempts {
@@ -141,7 +141,7 @@ async fn stores(config: &Config, found: &mut Findings) {
             }
         }
     }
-    // Fresh bytes: what an earlier run left proves nothing.
+    // Fresh bytes: leftovers of an earlier run would prove nothing.
     let probe = format!("muster-agent doctor {:032x}", rand::random::<u128>()).into_bytes();
     let bounds = Bounds { timeout: Duration::from_secs(30), ..Bounds::default() };
     let mut taken = false;
@@ -171,7 +171,7 @@ async fn stores(config: &Config, found: &mut Findings) {
     if taken {
         published(config, digest_of(&probe), found).await;
         for attempt in results.remove(Object::Plain(digest_of(&probe))).await {
-            // One that did not take it has said so.
+            // A store that did not accept it was reported above.
             if config.store.keep_days > 0.0 && !matches!(attempt.trouble, Trouble::Unreachable(_)) {
                 found.bad(
                     &format!("store of results: {}: nothing is removed: {}", attempt.store, attempt.trouble),
@@ -186,7 +186,7 @@ fn said(attempts: &[Attempt]) -> String {
     attempts.iter().map(|attempt| format!("{}: {}", attempt.store, attempt.trouble)).collect::<Vec<_>>().join("; ")
 }
 
-/// Whether what was just put is read where the nodes say that their results are.
+/// Whether an object just put can be read at the published places.
 async fn published(config: &Config, digest: B256, found: &mut Findings) {
     let Some(uris) = &config.store.publish else {
         return note("`publish` is not set: nobody learns from the chain where this agent's results are");
@@ -380,7 +380,7 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
     }
 }
 
-/// Whether the models of a node are there, or can be had.
+/// Whether a node's models are there, or can be downloaded.
 fn models(config: &Config, node: &config::Node, found: &mut Findings) {
     if node.download.is_some() {
         return;
@@ -404,7 +404,7 @@ fn models(config: &Config, node: &config::Node, found: &mut Findings) {
     }
 }
 
-/// What of an operator's terms the contract cannot keep.
+/// The parts of an operator's terms that the contract cannot keep.
 async fn terms(node: &config::Node, muster: &Muster, found: &mut Findings) {
     if node.terms.is_empty() {
         return;
@@ -424,7 +424,7 @@ async fn terms(node: &config::Node, muster: &Muster, found: &mut Findings) {
     ));
 }
 
-/// Whether the node is registered as what it is.
+/// Whether the node is registered with its real name and memory.
 async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, found: &mut Findings) {
     let own = async {
         let chain = muster.endpoints().chain().await.ok()?;
@@ -455,7 +455,7 @@ async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, foun
     }
 }
 
-/// Whether who is to join can pay for a name that nobody has used, beside the stake.
+/// Whether the account that will join can pay for a new name, beside the stake.
 async fn name_is_paid(
     node: &config::Node,
     muster: &Muster,

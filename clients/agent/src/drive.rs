@@ -1,5 +1,5 @@
-//! What others may do as well, and this node gains by: draws that could bring it work, the end of a task that it is late for, a
-//! judgement that pays it, a block that it waits for. After a random time, so that of many who wait one does it, and the others see that it is done.
+//! Actions that any account may do, and that help this node: draws that could bring it work, ending its overdue task, a
+//! judgement that pays it, a block that it waits for. Each waits for a random time, so that one of many nodes acts and the others see it.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -17,16 +17,15 @@ use crate::say;
 const AVAILABLE: u8 = 1;
 const BUSY: u8 = 2;
 const PENDING_PAUSE: u8 = 3;
-/// As in `IMuster.NodeView.parked`: the draw that such a node waits for is often made by nobody else.
+/// As in `IMuster.NodeView.parked`: often nobody else makes the draw that such a node waits for.
 pub const RESERVED: u8 = 3;
 
-/// What is to be done, and when.
+/// The action to do, and when.
 #[derive(Default)]
 pub struct Drive(Option<(What, Instant)>);
 
 impl Drive {
-    /// Notes what could be done now; gives it when its time has come and it could be done all the while: after the least of these times, and
-    /// before the most, at random.
+    /// Notes the action that is possible now. Returns it once it was possible without a break for a random time within this range.
     pub fn consider(&mut self, what: Option<What>, within: Range<Duration>) -> Option<What> {
         let now = Instant::now();
         let Some(what) = what else {
@@ -55,14 +54,14 @@ impl Drive {
     }
 }
 
-/// What a node needs whose pause waits for the end of its rest.
+/// The action for a node whose pause waits for the end of its rest.
 pub fn for_the_resting(head: &Head, view: &IMuster::NodeView) -> Option<What> {
     let over = view.parkedUntil > 0 && view.parkedUntil <= head.timestamp;
     (view.status == PENDING_PAUSE && view.parked > 0 && over).then_some(What::Pause(view.node))
 }
 
-/// How long something is left to others, in blocks: those who asked for a draw make it first; of many nodes that could, one or two do it in
-/// each block from then on. What a node alone gains by, and nobody else does, it does at once.
+/// How long to leave an action to others, in blocks. The account that asked for a draw makes it first; of many nodes that could, one
+/// or two act in each block from then on. An action that helps this node alone is done at once.
 pub fn leaves(what: What, block: Duration, nodes: u32, reserved: bool, most: Duration) -> Range<Duration> {
     let within = match what {
         What::Poke(_) => Duration::ZERO..Duration::ZERO,
@@ -77,10 +76,10 @@ pub fn leaves(what: What, block: Duration, nodes: u32, reserved: bool, most: Dur
     within.start.min(most)..within.end.min(most)
 }
 
-/// After so long without a block it is believed that nobody makes one.
+/// After this time without a block, nobody is expected to make one.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// What an idle node gains by, and how many nodes there are.
+/// The action that helps an idle node, and the number of nodes.
 pub async fn for_the_idle(
     answers: &Answers,
     muster: &Muster,
@@ -88,7 +87,7 @@ pub async fn for_the_idle(
     view: &IMuster::NodeView,
 ) -> Result<(Option<What>, u32)> {
     let back = view.parked > 0 && view.parkedUntil > 0 && view.parkedUntil <= head.timestamp;
-    // One that is reserved counts as busy, and waits for just that draw.
+    // A reserved node counts as busy, and waits for this very draw.
     let reserved = view.parked == RESERVED && view.status == BUSY;
     if !reserved && (view.status != AVAILABLE || view.excluded && view.parked == 0) {
         return Ok((None, 1));
@@ -121,10 +120,10 @@ pub async fn for_the_idle(
     Ok((None, nodes))
 }
 
-/// Does it, unless it would be refused: then another was quicker.
+/// Acts, unless the call would be refused because another was quicker.
 pub async fn carry_out(answers: &Answers, what: What) -> Result<()> {
     let input: Bytes = match what {
-        // Draws come in order: what waits before the validators is drawn by the same call.
+        // Draws come in order: the same call makes the earlier ones before those of validators.
         What::Draw(_) | What::Form(_) => IMuster::dispatchCall { count: DISPATCH }.abi_encode(),
         What::Block(_) | What::Pause(_) => IMuster::dispatchCall { count: 1 }.abi_encode(),
         What::Poke(node) => IMuster::pokeCall { node }.abi_encode(),
@@ -164,9 +163,9 @@ mod tests {
     fn what_others_may_do_is_left_to_them_by_blocks() {
         let (block, most) = (Duration::from_millis(250), Duration::from_secs(20));
         let leaves = |what, nodes, reserved| leaves(what, block, nodes, reserved, most);
-        // Nobody else pokes a node that is set back.
+        // Nobody else pokes a node that was set back.
         assert_eq!(leaves(What::Poke(1), 1_000, false), Duration::ZERO..Duration::ZERO);
-        // Who has asked for a task draws it first; of many nodes few do it in one block.
+        // The account that asked for a task draws it first; of many nodes few act in one block.
         assert_eq!(leaves(What::Draw(1), 1, false), block * 2..block * 6);
         assert_eq!(leaves(What::Draw(1), 40, false), block * 2..block * 42);
         assert_eq!(leaves(What::Draw(1), 1_000_000, false).end, most);

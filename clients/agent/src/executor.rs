@@ -1,5 +1,5 @@
-//! The program that runs tasks: a child process that is told them in lines of JSON (`executor.schema.json`), in a process group
-//! of its own, which is killed when time is up, and when the agent is gone.
+//! The program that runs tasks: a child process that gets them as lines of JSON (`executor.schema.json`). It runs in a process group
+//! of its own, which is killed at the deadline, and when the agent is gone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
@@ -23,20 +23,20 @@ use crate::said::{hear, Fault, Ready, Said};
 use crate::stream::Show;
 use crate::{apart, config, gpu, hub, say};
 
-/// The longest line of its standard error that is logged, in bytes, and how many of them are for each task.
+/// The longest logged line of its standard error, in bytes, and how many are logged for each task.
 const NOISE: usize = 2_048;
-/// See there.
+/// See `NOISE`.
 const NOISY: u32 = 200;
-/// How often its card is asked after while it runs.
+/// How often its card is checked while it runs.
 const LOOK: Duration = Duration::from_secs(5);
 /// The longest text of a reason.
 const REASON: usize = 4_096;
-/// Leads an executor's process group, and ends the whole of it when nobody holds the other end of its standard input any more:
-/// when the agent is killed, nothing else does, and an executor need not look at its own standard input meanwhile.
+/// Leads an executor's process group, and kills all of it when the other end of its standard input closes.
+/// After the agent is killed nothing else would, and an executor need not watch its own standard input.
 const GUARD: &str = "read -r _; kill -KILL 0";
-/// What an executor finds in its environment of the agent's own.
+/// The variables of the agent's environment that an executor gets.
 const PASSED: [&str; 8] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "USER", "SSL_CERT_FILE"];
-/// The same, by how the names begin.
+/// More of them, by prefix.
 const PASSED_FAMILIES: [&str; 9] = ["LC_", "CUDA_", "NVIDIA_", "HF_", "XDG_", "PYTHON", "TORCH", "ORT_", "OMP_"];
 
 /// What a task asks for.
@@ -56,10 +56,10 @@ pub fn kind(number: u8) -> &'static str {
     ["images", "gpt", "fine_tuning"].get(number as usize).unwrap_or(&"unknown")
 }
 
-/// As many tasks at a time an executor is believed to take.
+/// The most tasks at a time that an executor may claim.
 const AT_ONCE: usize = 256;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
     /// The output file holds the result.
@@ -68,9 +68,9 @@ pub enum Ran {
     Failed(Fault, String),
 }
 
-/// An executor, and the tasks that wait for it: of several nodes that share it, the one whose deadline is next comes first. As many have it
-/// at a time as it says that it takes; a task whose answer is compared with others' has it alone, unless its golden tasks have shown
-/// that it answers alike.
+/// An executor, and the tasks that wait for it: the one with the next deadline comes first, of all nodes that share it.
+/// It runs as many at a time as it claims. A task whose answer is compared with others' runs alone, unless the golden tasks have
+/// shown that its answers do not depend on that.
 pub struct Card {
     executor: Mutex<Executor>,
     queue: std::sync::Mutex<Queue>,
@@ -79,58 +79,58 @@ pub struct Card {
 
 #[derive(Default)]
 struct Queue {
-    /// Who waits, by deadline and arrival, and whether for the executor alone.
+    /// The waiting tasks, by deadline and arrival, and whether each needs the executor alone.
     waiting: BTreeMap<(u64, u64), bool>,
     arrivals: u64,
-    /// How many have it.
+    /// The number of running tasks.
     having: usize,
-    /// Whether who has it has it alone.
+    /// Whether the running task needs it alone.
     alone: bool,
-    /// How many it takes at a time; 0 before it has said.
+    /// The most it takes at a time; 0 before it has said.
     at_once: usize,
-    /// Whether it answers alike, however many it has.
+    /// Whether its answers are the same with several tasks at a time.
     alike: bool,
 }
 
-/// A place among those that wait, until it is dropped.
+/// A place in the queue, until it is dropped.
 struct Place<'a>(&'a Card, (u64, u64));
 
 /// The use of an executor, until it is dropped.
 struct Turn<'a>(&'a Card);
 
-/// The executor of a card that nobody else has.
+/// The executor of a card that no other node uses.
 pub struct Locked<'a> {
     executor: MutexGuard<'a, Executor>,
     turn: Turn<'a>,
 }
 
-/// What has become of one attempt.
+/// The result of one attempt.
 enum Attempt {
     Ran(Ran),
-    /// The executor ended, of itself or killed at another's deadline, while it had others, too.
+    /// The executor ended, by itself or killed at another task's deadline, while it had others, too.
     Lost(String),
 }
 
 impl Card {
-    /// One with nobody who waits.
+    /// One without waiting tasks.
     pub fn new(executor: Executor) -> Self {
         Self { executor: Mutex::new(executor), queue: std::sync::Mutex::default(), changed: Notify::new() }
     }
 
-    /// The executor, when nobody uses it, before all tasks that wait.
+    /// The executor as soon as it is free, before all waiting tasks.
     pub async fn lock(&self) -> Locked<'_> {
         let turn = self.turn(0, true).await;
         Locked { executor: self.executor.lock().await, turn }
     }
 
-    /// Kills the executor if it computes only what nobody waits for any more.
+    /// Kills the executor if nobody waits for any of its results.
     pub async fn stop_idle(&self) {
         self.executor.lock().await.stop_idle();
     }
 
-    /// Runs a task, and kills the executor with all that it has started if it is not done in time; nothing if it was not free before.
-    /// `compared` says that others' answers must be equal; `show` takes pieces of the result, if anybody may see them. A task that was beside
-    /// others when the executor ended is run once more, alone: it may have been another that ended it.
+    /// Runs a task, and kills the executor with all its processes if it is not done in time. Returns nothing if it was not free before.
+    /// `compared` says that others' answers must be equal; `show` takes pieces of the result, if anybody may see them. A task that ran
+    /// beside others when the executor ended runs once more, alone, since another may have ended it.
     pub async fn run(&self, run: &Run, until: Instant, compared: bool, show: Option<&Arc<Show>>) -> Option<Ran> {
         let alone = compared && !self.queue().alike;
         match self.attempt(run, until, alone, show).await? {
@@ -163,7 +163,7 @@ impl Card {
         let ran = match timeout_at(until, attempt).await {
             Ok(Ok(ran)) => ran,
             Ok(Err(error)) => {
-                // It is of no use any more. Another may have started the next one meanwhile.
+                // The executor is unusable. Another task may have started a new one meanwhile.
                 self.executor.lock().await.stop_start(start);
                 let reason = format!("{error:#}");
                 if !alone && self.queue().at_once > 1 {
@@ -188,7 +188,7 @@ impl Card {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The use of the executor, when no task that is due earlier waits for it and it takes one more.
+    /// The use of the executor, once it takes one more and no task with an earlier deadline waits.
     async fn turn(&self, deadline: u64, alone: bool) -> Turn<'_> {
         let place = {
             let mut queue = self.queue();
@@ -231,7 +231,7 @@ impl Drop for Turn<'_> {
 }
 
 impl Locked<'_> {
-    /// Whether it has been found to answer alike, however many tasks it has.
+    /// Whether its answers were found not to depend on the number of its tasks.
     pub fn set_alike(&mut self, alike: bool) {
         self.turn.0.queue().alike = alike;
     }
@@ -260,7 +260,7 @@ impl Drop for Locked<'_> {
 pub struct Executor {
     node: String,
     settings: config::Executor,
-    /// The GPU it may see, by its UUID.
+    /// The visible GPU, by its UUID.
     gpu: Option<String>,
     /// Its starts so far.
     starts: u64,
@@ -273,39 +273,39 @@ struct Running {
     guard: Child,
     group: Option<Pid>,
     stdin: ChildStdin,
-    /// Whether a line was begun, and not ended: whoever wrote it was called off.
+    /// Whether a line was begun and not ended, because its writer was cancelled.
     writing: bool,
     ready: Ready,
     asked: Arc<std::sync::Mutex<Pending>>,
     noise: Arc<std::sync::atomic::AtomicU32>,
-    /// The last line of its standard error, and who reads that.
+    /// The last line of its standard error, and the task that reads them.
     last: Arc<std::sync::Mutex<String>>,
     log: JoinHandle<()>,
-    /// The folder of what is exchanged, if it is kept apart.
+    /// The folder shared with it, if it is kept apart.
     exchange: Option<PathBuf>,
-    /// What ends it where a signal does not: it goes on when nobody holds this any more.
+    /// Whether it must be ended where signals do not reach it: by dropping its guard's input.
     ends: bool,
 }
 
-/// Which tasks a running executor has.
+/// The tasks of a running executor.
 #[derive(Default)]
 struct Pending {
-    /// Who waits for the answer.
+    /// The receivers of the answers.
     waited_for: HashMap<String, oneshot::Sender<Said>>,
-    /// Where their pieces are shown, of those that are.
+    /// Where pieces are shown, for those tasks that are streamed.
     shows: HashMap<String, Arc<Show>>,
-    /// Those for whose answer nobody waits any more.
+    /// Tasks whose answers nobody waits for any more.
     abandoned: HashSet<String>,
-    /// Why nothing more is heard of it.
+    /// The reason why it says nothing more.
     ended: Option<String>,
 }
 
-/// A task that an executor has been asked.
+/// A task given to an executor.
 pub struct Asked {
     run: Run,
-    /// The same with the paths that it was told, if it is kept apart.
+    /// The task with the paths inside, if it is kept apart.
     told: Option<Run>,
-    /// By which of its starts.
+    /// The number of its start.
     start: u64,
     answer: oneshot::Receiver<Said>,
     asked: Arc<std::sync::Mutex<Pending>>,
@@ -317,16 +317,16 @@ impl Executor {
         Self { node: node.into(), settings: settings.clone(), gpu: None, starts: 0, running: None }
     }
 
-    /// Which GPU it may see from its next start on, by its UUID; all, without one.
+    /// Sets the GPU visible from its next start on, by its UUID; all, without one.
     pub fn see(&mut self, gpu: Option<String>) {
         self.gpu = gpu;
     }
 
-    /// Starts it, unless it runs already, and says what it said of itself.
+    /// Starts it, unless it runs already, and returns its description of itself.
     pub async fn start(&mut self) -> Result<Ready> {
         if let Some(running) = &mut self.running {
             let said = running.pending();
-            // What it computes for nobody would hold up who comes next.
+            // Unneeded work would delay the next task.
             let wasted = said.waited_for.is_empty() && !said.abandoned.is_empty();
             let lost = said.ended.is_some() || running.writing;
             drop(said);
@@ -342,7 +342,7 @@ impl Executor {
             Ok(Ok(Said::Ready(ready))) => ready,
             Ok(Ok(_)) => bail!("the executor answers before it is ready"),
             Ok(Err(error)) => {
-                // Why, it has said there.
+                // Standard error has said why.
                 let _ = timeout(Duration::from_secs(1), &mut running.log).await;
                 let last = running.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let why = if last.is_empty() { "it said nothing".into() } else { last };
@@ -364,7 +364,7 @@ impl Executor {
         let name = format!("muster-{}-{}-{}", self.node, std::process::id(), self.starts + 1);
         let apart::Start { command: line, prefix, end } =
             apart::start(&self.settings, &name, self.gpu.as_deref(), exchange.as_deref().unwrap_or(Path::new("/")));
-        // First, so that there is no moment in which nobody would end the executor. As its user, who alone may.
+        // The guard first, so that at no moment the executor would outlive the agent. As its user, the only one who may signal it.
         let watch = end.as_ref().map_or(GUARD.to_string(), |end| format!("read -r _; {end}; kill -KILL 0"));
         let mut guard = Command::new(prefix.first().map_or("/bin/sh", String::as_str));
         guard.args(prefix.iter().skip(1));
@@ -379,14 +379,14 @@ impl Executor {
         let mut command = Command::new(&line[0]);
         command.args(&line[1..]).process_group(group.as_raw_nonzero().get()).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Nothing of the agent's own, which holds keys, but what programs need to run.
+        // Only variables that programs need to run; the agent's own environment holds keys.
         command.env_clear();
         let passed = |name: &str| PASSED.contains(&name) || PASSED_FAMILIES.iter().any(|family| name.starts_with(family));
         command.envs(std::env::vars().filter(|(name, _)| passed(name)));
         if let Some(gpu) = &self.gpu {
             command.env("CUDA_VISIBLE_DEVICES", gpu);
         }
-        // A user of its own cannot enter the agent's.
+        // Another user cannot enter the agent's directory.
         if let (Some(user), Some(place)) = (&self.settings.user, &exchange) {
             command.env("HOME", place).env("USER", user);
         }
@@ -410,14 +410,14 @@ impl Executor {
             streams: false,
         };
         let asked = Arc::default();
-        // A signal from here reaches neither another user's processes nor a container's; the guard does.
+        // Signals from here do not reach another user's processes or a container's; the guard's do.
         let ends = !prefix.is_empty() || end.is_some();
         let running =
             Running { child, guard, group: Some(group), stdin, writing: false, ready, asked, noise, last, log, exchange, ends };
         Ok((running, stdout))
     }
 
-    /// How many tasks it takes at a time, as it has said; one, where it is started for each.
+    /// The number of tasks it takes at a time, by its own word; one, if it is started for each.
     pub fn at_once(&self) -> usize {
         let said = self.running.as_ref().map_or(1, |running| running.ready.at_once);
         if self.settings.once {
@@ -427,7 +427,7 @@ impl Executor {
         }
     }
 
-    /// Runs a task when it has no other, and kills it with all that it has started if the task is not done in time.
+    /// Runs a task when it has no other, and kills it with all its processes if the task is not done in time.
     pub async fn run(&mut self, run: &Run, within: Duration) -> Ran {
         let attempt = async { self.ask(run, None).await?.answer().await };
         let ran = match timeout(within, attempt).await {
@@ -447,7 +447,7 @@ impl Executor {
         ran
     }
 
-    /// Asks it to run a task; its answer comes by itself, and before it the pieces that are shown, where it gives some.
+    /// Gives it a task. The answer arrives asynchronously, and before it the pieces to show, if it sends any.
     pub async fn ask(&mut self, run: &Run, show: Option<&Arc<Show>>) -> Result<Asked> {
         self.start().await?;
         let start = self.starts;
@@ -464,7 +464,7 @@ impl Executor {
         }
         let told = running.exchange.as_ref().map(|place| pass(run, place)).transpose()?;
         let mut line = serde_json::json!({ "run": told.as_ref().unwrap_or(run) });
-        // One that does not say that it can may refuse a field that it does not know.
+        // An executor without this capability may refuse the unknown field.
         match show {
             Some(show) if running.ready.streams => {
                 line["run"]["stream"] = true.into();
@@ -483,7 +483,7 @@ impl Executor {
         Ok(asked)
     }
 
-    /// Kills it if it computes only what nobody waits for any more.
+    /// Kills it if nobody waits for any of its results.
     fn stop_idle(&mut self) {
         let idle = |said: &Pending| said.waited_for.is_empty() && !said.abandoned.is_empty();
         if self.running.as_ref().is_some_and(|running| idle(&running.pending())) {
@@ -491,19 +491,19 @@ impl Executor {
         }
     }
 
-    /// Kills it if it still runs as it was started then; if it was not even started, there is nothing to kill.
+    /// Kills it, if this start of it still runs.
     fn stop_start(&mut self, start: Option<u64>) {
         if start == Some(self.starts) {
             self.stop();
         }
     }
 
-    /// Kills it, with all that it has started.
+    /// Kills it, with all its processes.
     pub fn stop(&mut self) {
         if let Some(mut running) = self.running.take() {
             running.kill();
             if let Some(place) = running.exchange.take() {
-                // What another user has made a folder for stays until the folder of temporary files is emptied.
+                // Folders of another user remain until the folder of temporary files is emptied.
                 let _ = std::fs::remove_dir_all(place);
             }
         }
@@ -539,10 +539,10 @@ impl Running {
 }
 
 impl Asked {
-    /// What has come of it; dropped before, nobody waits for it any more.
+    /// The result. If this is dropped before, nobody waits for the task any more.
     ///
     /// # Errors
-    /// If the executor is of no use any more: it has ended, or says what it must not.
+    /// If the executor is unusable: it has ended, or broken the protocol.
     pub async fn answer(mut self) -> Result<Ran> {
         match (&mut self.answer).await {
             Ok(Said::Done { .. }) => {
@@ -576,20 +576,20 @@ impl Drop for Asked {
     }
 }
 
-/// Has an executor that is kept apart find a task in the folder of what is exchanged.
+/// Copies a task's input into the folder shared with an executor that is kept apart.
 fn pass(run: &Run, place: &Path) -> Result<Run> {
     let id: String = run.id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').collect();
     let (input, output) = (place.join(format!("{id}.input")), place.join(format!("{id}.output")));
     let _ = std::fs::remove_file(&output);
     let _ = std::fs::remove_file(&input);
     std::fs::copy(&run.input, &input).context("the input cannot be passed on")?;
-    // Its user's group may read it.
+    // Readable by its user's group.
     std::os::unix::fs::chown(&input, None, Some(std::fs::metadata(place)?.gid()))?;
     std::fs::set_permissions(&input, std::fs::Permissions::from_mode(0o640))?;
     Ok(Run { input, output, ..run.clone() })
 }
 
-/// Takes a result that another user wrote: a file, and nothing that leads to one of the agent's.
+/// Takes a result written by another user: only a plain file, never a link that could lead to the agent's files.
 fn take(from: &Path, to: &Path) -> Result<()> {
     use rustix::fs::{open, Mode, OFlags};
     let file = open(from, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
@@ -599,21 +599,21 @@ fn take(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a card is lost, and says why; for ever, where nobody can be asked.
+/// Waits until a card is lost, and returns the reason; for ever, where no library can be asked.
 async fn lost(gpu: Option<&str>) -> String {
     let Some(gpu) = gpu else { return std::future::pending().await };
     loop {
         tokio::time::sleep(LOOK).await;
         let asked = gpu.to_string();
-        // The library may take long where the card does.
+        // The library may hang together with the card.
         if let Ok(Some(why)) = tokio::task::spawn_blocking(move || gpu::lost(&asked)).await {
             return why;
         }
     }
 }
 
-/// Passes answers on, until it has ended or says what it must not; or until its card is lost: it may hang for ever then, and an error that
-/// is reported in time costs the fee alone.
+/// Passes answers on, until the executor ends or breaks the protocol, or its card is lost. With a lost card it may hang for ever, and
+/// an error reported in time costs only the fee.
 async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<Pending>>, gpu: Option<String>) {
     loop {
         let said = tokio::select! {
@@ -638,7 +638,7 @@ async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<
                     Some(id) if pending.abandoned.remove(id) => continue,
                     Some(id) => match pending.waited_for.remove(id) {
                         Some(waiting) => {
-                            // Who has gone meanwhile does not need it.
+                            // A cancelled receiver does not need it.
                             let _ = waiting.send(said);
                             continue;
                         }
@@ -660,7 +660,7 @@ async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<
     }
 }
 
-/// Passes standard error on, as much of it as is bearable.
+/// Passes standard error on to the log, within limits.
 async fn log<R: tokio::io::AsyncRead + Unpin>(
     node: String,
     mut from: BufReader<R>,
@@ -711,7 +711,7 @@ mod tests {
         Run { id: "17".into(), kind: "gpt".into(), units: 1, models: vec![], input, output, deadline: 0 }
     }
 
-    /// Only root becomes another user without more ado; `games` is a user of every Debian, with a group of its name.
+    /// Only root becomes another user without more configuration; `games` is a user of every Debian, with a group of its name.
     #[tokio::test]
     async fn another_user_reads_its_input_writes_its_result_and_cannot_read_what_is_the_agents() {
         let there = std::fs::read_to_string("/etc/passwd").is_ok_and(|users| users.contains("\ngames:"));
@@ -741,7 +741,7 @@ mod tests {
         let said = std::fs::read_to_string(&run.output).unwrap();
         assert!(said.starts_with("games\nhello\n") && said.contains("Permission denied") && said.contains("none\n"), "{said}");
         assert!(said.contains("CapEff:\t0000000000000000"), "{said}");
-        // It is ended by its guard, for a signal of the agent's would not reach it.
+        // The guard ends it, because the agent's signals would not reach it.
         let group = executor.running.as_ref().unwrap().group.unwrap();
         executor.stop();
         let begun = Instant::now();
@@ -749,7 +749,7 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert!(rustix::process::test_kill_process_group(group).is_err(), "it is still there");
-        // A link in the place of a result leads nowhere.
+        // A link in place of a result is not followed.
         std::os::unix::fs::symlink(&key, place.path().join("link")).unwrap();
         assert!(take(&place.path().join("link"), &run.output).is_err());
     }
@@ -777,7 +777,7 @@ mod tests {
                 drop(turn);
             });
         }
-        // One that gives up holds up nobody.
+        // A cancelled task holds up no other.
         assert!(timeout(Duration::from_millis(20), card.turn(7, false)).await.is_err());
         while card.queue().waiting.len() < 3 {
             tokio::task::yield_now().await;
@@ -787,7 +787,7 @@ mod tests {
         assert_eq!(*order.lock().unwrap(), [10, 20, 30]);
     }
 
-    /// An executor that takes three at a time, and does to each what the rest of `case "$input" in` says; `$1` is its id, `$2` its output.
+    /// An executor that takes three tasks at a time, and handles each by the rest of `case "$input" in`; `$1` is its id, `$2` its output.
     fn several(place: &Path, cases: &str) -> Arc<Card> {
         let at_once = READY.replace(r#"[\"gpt\"]"#, r#"[\"gpt\"],\"at_once\":3"#);
         let script = format!(
@@ -805,7 +805,7 @@ mod tests {
         Arc::new(Card::new(executor(&script)))
     }
 
-    /// A task with an input, of which the log tells by this id.
+    /// A task with an input; the log names it by this id.
     async fn given(card: &Arc<Card>, place: &Path, id: &str, input: &str, deadline: u64, compared: bool) -> Option<Ran> {
         let run = Run {
             id: id.into(),
@@ -822,13 +822,13 @@ mod tests {
     async fn one_that_takes_several_has_them_at_once_and_those_that_are_compared_alone() {
         let place = tempfile::tempdir().unwrap();
         let place = place.path();
-        // It answers when it has three, the last one first; or at once.
+        // It answers the last one first when it has three, or each at once.
         let card = several(
             place,
             r#"three) all="$1 $2 ${all}"; count=$((count + 1)); [ "$count" = 3 ] && { set -- $all; count=0 all=; while [ $# -gt 0 ]; do done_ "$1" "$2"; shift 2; done; } ;;
                *) done_ "$1" "$2" ;;"#,
         );
-        // How many it takes it says when it starts.
+        // Its limit is known once it has started.
         assert_eq!(given(&card, place, "first", "", 1, false).await, Some(Ran::Done));
         let (one, two, three) = tokio::join!(
             given(&card, place, "a", "three", 1, false),
@@ -839,11 +839,11 @@ mod tests {
         let log = || std::fs::read_to_string(place.join("log")).unwrap().split_whitespace().map(String::from).collect::<Vec<_>>();
         assert_eq!(log()[2..5], ["+a", "+b", "+c"]);
         assert_eq!(log()[5..8], ["-c", "-b", "-a"], "answers come in any order");
-        // Of two that are compared the second begins after the first has ended, in whichever order they come.
+        // Of two compared tasks the second begins after the first has ended, in either order of arrival.
         let (one, two) = tokio::join!(given(&card, place, "d", "", 1, true), given(&card, place, "e", "", 2, true));
         assert_eq!([one, two], [Some(Ran::Done), Some(Ran::Done)]);
         assert_eq!(log()[8..12], ["+d", "-d", "+e", "-e"]);
-        // Unless they were found to be answered alike.
+        // Unless the executor's answers were found not to depend on it.
         card.lock().await.set_alike(true);
         let (one, two, three) = tokio::join!(
             given(&card, place, "f", "three", 1, true),
@@ -890,10 +890,10 @@ mod tests {
             ran = given(&card, place, "lost", "never", 1, false) => panic!("{ran:?}"),
             () = begun("lost") => {}
         }
-        // The process is another, for the first would be busy with what is not needed.
+        // A new process, because the first would be busy with unneeded work.
         assert_eq!(given(&card, place, "next", "", 1, false).await, Some(Ran::Done));
         assert_eq!(card.lock().await.starts, 2);
-        // Beside one that is needed it goes on.
+        // Beside needed work it goes on.
         let beside = async {
             begun("again").await;
             given(&card, place, "beside", "", 2, false).await

@@ -1,5 +1,5 @@
-//! Golden tasks: what an executor is known to answer. Their answers' hash names the stack, so that nodes which answer bit by
-//! bit alike meet, and the same tasks show later that it still answers so.
+//! Golden tasks: tasks with an executor's known answers. The hash of these answers names the stack, so that nodes with bit-identical
+//! answers are grouped together. Later the same tasks show whether the answers are still the same.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::executor::{absolute, Executor, Ran, Run};
 /// Digits of a stack's name.
 const DIGITS: usize = 8;
 
-/// A task whose answer is known, or is to become known.
+/// A task whose answer is known, or will be recorded.
 #[derive(Clone, Debug, Deserialize)]
 struct Golden {
     kind: String,
@@ -50,7 +50,7 @@ impl Input {
     }
 }
 
-/// What an executor has answered to the golden tasks: their names, and the answers' digests.
+/// An executor's answers to the golden tasks: the tasks' names, and the answers' digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered(Vec<(String, [u8; 32])>);
 
@@ -62,7 +62,7 @@ impl Answered {
     }
 }
 
-/// Runs every golden task of a directory, by name; none if there are no such tasks.
+/// Runs every golden task of a directory, by name; `None` if there are no such tasks.
 ///
 /// # Errors
 /// If a task cannot be read, or the executor has no answer.
@@ -80,11 +80,11 @@ pub async fn answers(executor: &mut Executor, place: &Path, work: &Path, within:
     Ok(Some(Answered(all)))
 }
 
-/// Runs them again in a process of its own, and demands the same answers: before anything is paid for a name. Who answers the same task
-/// otherwise each time can meet nobody.
+/// Runs them again in a new process, and demands the same answers, before anything is paid for a name. An executor whose answers vary
+/// can match no other node.
 ///
 /// # Errors
-/// If a task is answered otherwise, or not at all.
+/// If an answer differs, or is missing.
 pub async fn again(executor: &mut Executor, first: &Answered, place: &Path, work: &Path, within: Duration) -> Result<()> {
     executor.stop();
     let second = answers(executor, place, work, within).await?.context("the golden tasks are gone")?;
@@ -101,8 +101,8 @@ pub async fn again(executor: &mut Executor, first: &Answered, place: &Path, work
     Ok(())
 }
 
-/// Whether it answers them alike when it has as many at a time as it takes: then tasks whose answers are compared need not have it alone.
-/// An executor that fails at that does not, and is ended.
+/// Whether the answers are the same with as many tasks at a time as the executor takes. Only then may compared tasks run beside others.
+/// An executor that fails during this counts as different, and is ended.
 ///
 /// # Errors
 /// If a task cannot be read any more.
@@ -144,10 +144,10 @@ fn tasks(place: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What an executor is told of a golden task, with files of its own in `work`.
+/// An executor's request for a golden task, with files of its own in `work`.
 fn prepare(file: &Path, name: &str, work: &Path, within: Duration) -> Result<Run> {
     let mut value: Value = serde_json::from_slice(&fs::read(file)?)?;
-    // As a message to an executor has it, or what is in it.
+    // As a message to an executor, or only its contents.
     if let Some(run) = value.get_mut("run") {
         value = run.take();
     }
@@ -160,10 +160,10 @@ fn prepare(file: &Path, name: &str, work: &Path, within: Duration) -> Result<Run
     Ok(Run { id, kind, units, models, input, output, deadline })
 }
 
-/// The digest of what a result is compared by.
+/// The digest by which a result is compared.
 fn digest_of_result(run: &Run) -> Result<[u8; 32]> {
     let result = fs::read(&run.output)?;
-    // Of images the hashes are what is compared; their bytes are for people.
+    // For images, hashes are compared; the bytes are for people.
     if run.kind == "images" {
         let hashes = muster_hashes::of_result(&result, run.units as usize)?;
         return Ok(digest_of(&image_value(hashes)[..]).0);
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(first, again);
         assert_ne!(first, other);
         assert!(first.len() == DIGITS && first.chars().all(|c| c.is_ascii_hexdigit()));
-        // The number of its process, which is another each time.
+        // The number of its process, which is different each time.
         let refused = stack_of("$$").await.unwrap().unwrap_err();
         assert!(refused.starts_with("golden task one was answered with "), "{refused}");
     }
@@ -226,7 +226,7 @@ mod tests {
         for (name, input) in [("one", "hello"), ("two", "world")] {
             fs::write(golden.join(format!("{name}.json")), format!(r#"{{"kind":"gpt","input":"{input}"}}"#)).unwrap();
         }
-        // It begins all that it is given, and answers with what `beside` says.
+        // It begins all its tasks, and answers with the output of `beside`.
         for (beside, alike) in [("0", true), ("$(wc -l < {}/log)", false)] {
             let beside = beside.replace("{}", &place.path().display().to_string());
             let script = format!(

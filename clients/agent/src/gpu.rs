@@ -1,5 +1,5 @@
-//! The GPU: which it is, and whether it is there still. NVIDIA's library is loaded when it is needed; who has none says in the
-//! configuration what there is.
+//! The GPU: its identity, and whether it still answers. NVIDIA's library is loaded when needed; without it the configuration
+//! describes the GPU.
 
 use anyhow::{bail, Context, Result};
 use nvml_wrapper::{Device, Nvml};
@@ -9,9 +9,9 @@ use crate::config;
 /// A GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gpu {
-    /// Its name, as NVIDIA or the configuration has it.
+    /// Its name, by NVIDIA or the configuration.
     pub name: String,
-    /// Its memory in GiB, a part of one counted as a whole one.
+    /// Its memory in GiB, rounded up.
     pub vram: u16,
     /// Its UUID, where NVIDIA's library was asked.
     pub uuid: Option<String>,
@@ -22,7 +22,7 @@ pub struct Gpu {
 pub struct Vitals {
     /// Degrees Celsius.
     pub temperature: Option<u32>,
-    /// Hundredths of the last moments in which it computed.
+    /// Utilisation in percent, over the driver's last sample period.
     pub busy: Option<u32>,
     /// Bytes of memory in use.
     pub used: u64,
@@ -81,17 +81,17 @@ pub fn find(node: &config::Node) -> Result<Gpu> {
     Ok(gpu)
 }
 
-/// Why a card that was there is lost; nothing while it answers, or where nobody can be asked.
+/// The reason why a card is lost; `None` while it answers, or without the library.
 pub fn lost(uuid: &str) -> Option<String> {
     look(&Gpu { name: String::new(), vram: 0, uuid: Some(uuid.into()) }).err().map(|error| format!("{error:#}"))
 }
 
-/// Asks after a GPU; an error says that it is lost. Of one that the configuration describes nothing is known.
+/// Checks a GPU; an error means that it is lost. Nothing is known of one that the configuration describes.
 pub fn look(gpu: &Gpu) -> Result<Option<Vitals>> {
     let Some(uuid) = &gpu.uuid else { return Ok(None) };
     let nvml = match Nvml::init() {
         Ok(nvml) => nvml,
-        // A part of a GPU, or another maker's, is named by who knows no library.
+        // Parts of GPUs and other makers' GPUs appear on machines without the library, too.
         Err(_) if !uuid.starts_with("GPU-") => return Ok(None),
         Err(error) => return Err(error).context("NVIDIA's library is gone"),
     };
@@ -111,12 +111,12 @@ fn device<'a>(nvml: &'a Nvml, which: Option<&str>) -> Result<Device<'a>> {
     device.with_context(|| format!("there is no GPU {which}"))
 }
 
-/// GiB of so many bytes, as drivers report them: a little less than what is sold. Rounded up by way of whole MiB.
+/// GiB of a number of bytes. Drivers report a little less than the nominal size, so rounds up by way of whole MiB.
 fn gib(bytes: u64) -> u16 {
     (bytes >> 20).div_ceil(1 << 10).min(u16::MAX.into()) as u16
 }
 
-/// The name that a node registers: the GPU's, and the stack that its answers hang on.
+/// The name that a node registers: the GPU's, and the stack that determines its answers.
 pub fn registered(name: &str, stack: Option<&str>) -> String {
     match stack {
         Some(stack) => format!("{name}+{stack}"),

@@ -1,6 +1,6 @@
-//! A node keeps to its operator's terms. The contract asks no node what it would take, so a node is paused while a task waits that it
-//! would not: before its present task ends, if that would be its next. A draw that is due is made before any call that changes its
-//! candidates, a pause too: the first such task may come all the same.
+//! Keeps a node to its operator's terms. The contract does not ask nodes before it gives them tasks, so a node is paused while a task
+//! waits that it would refuse: before its present task ends, if that one would be its next. Any call that changes the candidates of a
+//! due draw makes the draw first, a pause too: so the first such task may still come.
 
 use std::time::{Duration, Instant};
 
@@ -10,19 +10,19 @@ use muster_client::{pause, IMuster};
 use crate::answers::Answers;
 use crate::terms::Terms;
 
-/// What a node does about its terms.
+/// A node's care for its terms.
 #[derive(Default)]
 pub struct Heed {
-    /// When a task was last seen that it would not take.
+    /// When a task outside the terms was last seen.
     seen: Option<Instant>,
 }
 
-/// So many of the tasks that wait for a draw are looked at.
+/// The most tasks waiting for a draw that are read.
 const PAGE: u32 = 64;
 
 impl Heed {
-    /// Pauses the node while a task could reach it that it would not take: one that waits for its draw or for validators, or that it would
-    /// be given from the queue.
+    /// Pauses the node while it could get a task outside its terms: one that waits for its draw or for validators, or its next from the
+    /// queue.
     pub async fn look(&mut self, answers: &Answers, terms: &Terms, view: &IMuster::NodeView) -> Result<()> {
         if terms.is_empty() || !matches!(view.status, 1 | 2 | 3 | 5) {
             return Ok(());

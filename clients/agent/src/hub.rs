@@ -1,5 +1,5 @@
-//! Models from Hugging Face, or who serves files as it does: by commit, resumed where it was broken off, compared with the digests
-//! that the hub states, and in a folder that holds no more than it may: what was used least lately goes first.
+//! Models from Hugging Face, or from a server with the same interface: by commit, resumed after an interruption, and compared with the
+//! hub's digests. The folder keeps within its limit: the least recently used models go first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -16,33 +16,33 @@ use serde::Deserialize;
 
 use crate::say;
 
-/// How often a file is taken up again before it is given up.
+/// How often a file's download is resumed without progress.
 const TRIES: u32 = 5;
 /// The longest list of files that is read, in bytes.
 const LIST: usize = 16 << 20;
 /// The longest path of a file in a repository, in bytes, and the most files.
 const PATH: usize = 512;
-/// See there.
+/// See `PATH`.
 const FILES: usize = 10_000;
 /// Marks a folder that this agent has fetched; its time is when the model was used last.
 const USED: &str = "muster-used";
-/// What models are read from. Other files could run code when they are loaded.
+/// The kinds of files that executors read. Others could run code when loaded.
 const READ: [&str; 5] = ["safetensors", "json", "txt", "model", "jinja"];
 
-/// Where models are fetched from and kept.
+/// The source and the folder of models.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hub {
     /// The folder that executors have as `HF_HOME`.
     pub cache: PathBuf,
-    /// Bytes that all models there may take.
+    /// The most bytes that all models there may take.
     pub most: u64,
-    /// Whom to ask.
+    /// The hub's URL.
     #[serde(default = "face")]
     pub url: String,
-    /// The environment variable that holds a token, for models that are not open to all.
+    /// The environment variable that holds a token, for models with restricted access.
     pub token_env: Option<String>,
-    /// The commits of models whose names do not say it as `owner/name@commit`.
+    /// The commits of models whose names lack them (`owner/name@commit`).
     #[serde(default)]
     pub revisions: BTreeMap<String, String>,
 }
@@ -90,7 +90,7 @@ impl Sibling {
 }
 
 impl Hub {
-    /// What a model's name means.
+    /// The repository and commit of a model's name.
     ///
     /// # Errors
     /// If it is no name of a repository, or no commit is known for it: a branch can hold other weights tomorrow.
@@ -118,15 +118,15 @@ impl Hub {
         self.cache.join("hub").join(format!("models--{}", repository.replace('/', "--")))
     }
 
-    /// Where a model's files are once it is there.
+    /// The folder of a model's files once they are there.
     pub fn place(&self, named: &Named) -> PathBuf {
         self.home(&named.repository).join("snapshots").join(&named.commit)
     }
 
-    /// Fetches a model, unless it is there. Those that had to go for it, of which none is to be kept, are returned by their names.
+    /// Fetches a model, unless it is there. Returns the names of models removed to make room; never those of `keep`.
     ///
     /// # Errors
-    /// If the hub does not have it, sends something else, or there is no room.
+    /// If the hub lacks it or sends something else, or there is no room.
     pub async fn fetch(&self, name: &str, keep: &BTreeSet<String>, least_free: u64) -> Result<Vec<String>> {
         let named = self.named(name)?;
         let (home, place) = (self.home(&named.repository), self.place(&named));
@@ -138,7 +138,7 @@ impl Hub {
         let files = self.list(&client, &named).await?;
         let incoming = home.join("incoming").join(&named.commit);
         fs::create_dir_all(&incoming).with_context(|| format!("{} cannot be made", incoming.display()))?;
-        // From now on it is known as ours, and can be cleared away.
+        // From now on it is marked as fetched by the agent, and can be removed.
         touch(&home)?;
         let mut missing = 0;
         for file in &files {
@@ -199,7 +199,7 @@ impl Hub {
         Ok(files)
     }
 
-    /// Brings one file, from where it was broken off.
+    /// Downloads one file, resuming where it was interrupted.
     async fn file(&self, client: &Client, named: &Named, file: &Sibling, incoming: &Path) -> Result<()> {
         let (to, part, size) = (incoming.join(&file.rfilename), part(incoming, file), file.size()?);
         if let Some(folder) = to.parent() {
@@ -212,7 +212,7 @@ impl Hub {
             let begun = length(&part);
             match self.more(client, &url, &part, size).await {
                 Ok(()) => break,
-                // Who brings something each time is not given up.
+                // Tries that make progress do not count.
                 Err(error) if attempt >= TRIES && length(&part) == begun => return Err(error),
                 Err(error) => say!("models: {}: {error:#}; it is taken up again", file.rfilename),
             }
@@ -229,7 +229,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Appends what is missing of a file.
+    /// Downloads the missing part of a file.
     async fn more(&self, client: &Client, url: &str, part: &Path, size: u64) -> Result<()> {
         let mut have = length(part);
         if have > size {
@@ -253,7 +253,7 @@ impl Hub {
                 "the hub sends another part than the one that is missing: {range:?}"
             );
         }
-        // Who knows no ranges sends it from its beginning.
+        // A server without ranges sends it from the beginning.
         let mut to = OpenOptions::new().create(true).append(resumed).write(true).truncate(!resumed).open(part)?;
         let mut have = if resumed { have } else { 0 };
         while let Some(chunk) = answer.chunk().await.map_err(reqwest::Error::without_url).context("it was broken off")? {
@@ -266,7 +266,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Clears away what was used least lately, until so many bytes more have room. Only what this agent has fetched.
+    /// Removes the least recently used models until this many more bytes fit. Only models that this agent has fetched.
     fn make_room(&self, own: &str, bytes: u64, keep: &BTreeSet<String>, least_free: u64) -> Result<Vec<String>> {
         let models = self.models()?;
         let mut taken: u64 = models.iter().map(|model| model.bytes).sum();
@@ -298,7 +298,7 @@ impl Hub {
         Ok(gone)
     }
 
-    /// What this agent has fetched, the least lately used first.
+    /// The models that this agent has fetched, the least recently used first.
     pub fn models(&self) -> Result<Vec<Kept>> {
         let folder = self.cache.join("hub");
         if !folder.is_dir() {
@@ -322,18 +322,18 @@ impl Hub {
 pub struct Kept {
     /// As in `owner/name`.
     pub repository: String,
-    /// What it takes.
+    /// Its size.
     pub bytes: u64,
     used: SystemTime,
 }
 
-/// Notes that a task used models, if the executor's `HF_HOME` has them from here.
+/// Notes that a task used models, if the executor's `HF_HOME` is this folder.
 pub fn used(home: &Path, models: &[String]) {
     for model in models {
         let name = model.split('@').next().unwrap_or_default().replace('/', "--");
         let place = home.join("hub").join(format!("models--{name}"));
         if place.join(USED).is_file() {
-            // The next one to go is then another; nothing else hangs on it.
+            // A failure only changes which one is removed next.
             let _ = touch(&place);
         }
     }
@@ -372,13 +372,13 @@ fn disk_free(place: &Path) -> Result<u64> {
     Ok(said.f_bavail.saturating_mul(said.f_frsize))
 }
 
-/// Whether a path stays below the folder that it is put into, and can be no other file's.
+/// Whether a path stays below its folder, and cannot be another file's.
 fn stays(path: &str) -> bool {
     let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
     plain && !path.is_empty() && path.len() <= PATH && !path.contains('\\') && !path.chars().any(char::is_control)
 }
 
-/// Of a repository's files those that executors read: of a pipeline its parts, and of several number types the narrow one.
+/// The files of a repository that executors read: the parts of a pipeline, and of several number types the narrowest.
 fn chosen(all: &[Sibling]) -> Result<Vec<Sibling>> {
     if let Some(odd) = all.iter().find(|file| !stays(&file.rfilename)) {
         bail!("the hub lists a file {:?}", odd.rfilename);
@@ -389,7 +389,7 @@ fn chosen(all: &[Sibling]) -> Result<Vec<Sibling>> {
         let name = file.rfilename.as_str();
         let weights = name.ends_with(".safetensors");
         let known = Path::new(name).extension().and_then(|end| end.to_str()).is_some_and(|end| READ.contains(&end));
-        // Single-file copies of a pipeline, and of the makers' own format.
+        // Single-file copies of a pipeline, and files in the makers' own format.
         let copy = weights
             && ((is_pipeline && !name.contains('/'))
                 || name.starts_with("original/")
@@ -405,7 +405,7 @@ fn escaped(path: &str) -> String {
     path.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// Whether a file is what the hub's list says: SHA-256 of large files, and git's digest of the others.
+/// Whether a file matches the hub's list: SHA-256 for large files, git's digest for others.
 fn is_right(file: &Sibling, path: &Path) -> Result<bool> {
     let (mut digest, expected) = match (&file.lfs, &file.blob_id) {
         (Some(large), _) => (Digest::new(&SHA256), large.sha256.clone()),
@@ -442,7 +442,7 @@ mod tests {
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-    /// A hub as Hugging Face is one, as far as it is asked: a list with digests, files with ranges. `cut` has the next answer end early.
+    /// A hub with the parts of Hugging Face's interface that are used: a list with digests, files with ranges. `cut` ends the next answer early.
     #[derive(Default)]
     struct Served {
         files: Vec<(&'static str, Vec<u8>, bool)>,
@@ -536,7 +536,7 @@ mod tests {
         served.lock().unwrap().files = model();
         let hub = hub(serve(served.clone()).await, place.path(), 1 << 30);
         let name = format!("us/small@{COMMIT}");
-        // Broken off once, by who announces less than the list says: it goes on where it was.
+        // Interrupted once, by a server that announces less than the list says: the download resumes.
         served.lock().unwrap().cut = None;
         let broken = hub.place(&hub.named(&name).unwrap());
         let part = place.path().join(format!("hub/models--us--small/incoming/{COMMIT}/model.safetensors.part"));
@@ -549,7 +549,7 @@ mod tests {
         there.sort();
         assert_eq!(there, ["config.json", "model.safetensors"], "no code, no pickle, no copy");
         assert_eq!(fs::read(broken.join("model.safetensors")).unwrap(), weights());
-        // There already: nobody is asked.
+        // Already there: no request is made.
         served.lock().unwrap().files.clear();
         hub.fetch(&name, &BTreeSet::new(), 0).await.unwrap();
         for (wrong, why) in [
@@ -581,7 +581,7 @@ mod tests {
         assert!(!hub.place(&hub.named(&other).unwrap()).exists());
         served.lock().unwrap().wrong = false;
         hub.fetch(&other, &BTreeSet::new(), 0).await.unwrap();
-        // A list that leads elsewhere, and a repository without safe weights.
+        // A list that leads out of the folder, and a repository without safe weights.
         served.lock().unwrap().files = vec![("../../x.safetensors", weights(), true)];
         let error = hub.fetch(&format!("us/odd@{COMMIT}"), &BTreeSet::new(), 0).await.unwrap_err().to_string();
         assert!(error.contains("the hub lists a file"), "{error}");
@@ -594,7 +594,7 @@ mod tests {
     async fn the_folder_is_bounded_and_the_least_lately_used_goes_first() {
         let (place, served) = (tempfile::tempdir().unwrap(), Shared::default());
         served.lock().unwrap().files = vec![("model.safetensors", weights(), true)];
-        // Two have room, and not three.
+        // Two fit, and not three.
         let hub = hub(serve(served.clone()).await, place.path(), 700_000);
         let fetch = async |name: &str, keep: &[&str]| {
             hub.fetch(&format!("us/{name}@{COMMIT}"), &keep.iter().map(|name| format!("us/{name}")).collect(), 0).await

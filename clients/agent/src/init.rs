@@ -1,4 +1,4 @@
-//! `muster-agent init`: looks which cards there are, and writes a configuration with a node for each.
+//! `muster-agent init`: finds this machine's cards, and writes a configuration with a node for each.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,17 +16,17 @@ use serde_json::json;
 
 use crate::gpu::{self, Found};
 
-/// Blocks in which it is looked what models have earned: a day of an Arbitrum chain with four a second.
+/// Blocks over which models' earnings are summed: a day of an Arbitrum chain with four a second.
 const BLOCKS: u64 = 345_600;
 /// Blocks of one question.
 const SPAN: u64 = 10_000;
 /// Nodes of one question, and the most that are looked at.
 const NODES: u32 = 50;
-/// See there.
+/// See `NODES`.
 const NODES_MOST: u32 = 2_000;
 
-/// What is known of a model before it is fetched: its name, its kind, GB to fetch, and GiB of memory with the executor's usual arguments.
-/// From what the hub's pages say, rounded up; the hub's own list is what `fetch` goes by.
+/// Facts about a model before it is fetched: its name, its executor, GB to fetch, and GiB of memory with the executor's usual arguments.
+/// From the hub's pages, rounded up; `fetch` uses the hub's own list.
 const MODELS: [(&str, &str, f32, u16); 7] = [
     ("Qwen/Qwen2.5-0.5B-Instruct", "transformers", 1.0, 4),
     ("stable-diffusion-v1-5/stable-diffusion-v1-5", "diffusers", 2.8, 6),
@@ -37,7 +37,7 @@ const MODELS: [(&str, &str, f32, u16); 7] = [
     ("Qwen/Qwen2.5-32B-Instruct", "transformers", 65.6, 80),
 ];
 
-/// What it is told.
+/// The command's options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Asked {
     /// Nodes of the chain, the most trusted first
@@ -69,17 +69,17 @@ pub struct Asked {
     user: String,
 }
 
-/// What others on the network tell.
+/// Information from the network.
 #[derive(Default)]
 struct Told {
     chain: Option<u64>,
-    /// What models earned, by their ids: the sum, and how many tasks.
+    /// The earnings of models by id: the sum, and the number of tasks.
     earned: BTreeMap<u64, (U256, u64)>,
-    /// How many nodes have a name.
+    /// The number of nodes by name.
     names: BTreeMap<String, u32>,
 }
 
-/// Writes the configuration, and says what is left to do. An existing file is not touched.
+/// Writes the configuration, and prints the next steps. Does not touch an existing file.
 pub async fn run(path: &Path, asked: &Asked) -> Result<()> {
     let cards = gpu::all()?;
     ensure!(!cards.is_empty(), "NVIDIA's library knows no card");
@@ -117,7 +117,7 @@ pub async fn run(path: &Path, asked: &Asked) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that are free where models are kept, or would be.
+/// Free bytes at the models' folder, which may not exist yet.
 fn free(cache: &Path) -> Option<u64> {
     let there = cache.ancestors().find(|place| place.is_dir())?;
     let said = rustix::fs::statvfs(there).ok()?;
@@ -145,7 +145,7 @@ fn path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// Models that fit a card and the disk: those that earned most first, then the largest.
+/// Models that fit a card and the disk: those with the highest earnings first, then the largest.
 fn suggested(vram: u16, disk: Option<u64>, told: &Told) -> Vec<&'static (&'static str, &'static str, f32, u16)> {
     let room = disk.map_or(f32::MAX, |bytes| bytes as f32 / 1e9);
     let mut fit: Vec<_> = MODELS.iter().filter(|(_, _, gb, least)| *least <= vram && *gb <= room).collect();
@@ -166,7 +166,7 @@ fn written(asked: &Asked, cards: &[Found], told: &Told, free: Option<u64>) -> St
         line(format_args!("chain = {chain}"));
     }
     line(format_args!("listen = \"127.0.0.1:9464\"\n\n[store]\nget = {}\nput = {}\n", list(&asked.get), list(&asked.put)));
-    // Some is left for what else there is.
+    // Leaves some for other files.
     let most = free.unwrap_or(200_000_000_000) / 5 * 4;
     line(format_args!("[hub]\ncache = {}", path(&asked.cache)));
     line(format_args!("most = {most:<22} # bytes, of {} GB that are free there", free.unwrap_or_default() / 1_000_000_000));
@@ -202,7 +202,7 @@ fn written(asked: &Asked, cards: &[Found], told: &Told, free: Option<u64>) -> St
     text
 }
 
-/// What the network tells: its chain, the names that nodes have, and what models earned.
+/// Reads from the network: its chain, the nodes' names, and the models' earnings.
 async fn ask(rpc: &[String], address: Address) -> Result<Told> {
     let endpoints = Endpoints::new(rpc, Settings::default())?;
     let chain = endpoints.chain().await?;
@@ -221,7 +221,7 @@ async fn ask(rpc: &[String], address: Address) -> Result<Told> {
     for (group, count) in groups {
         *told.names.entry(muster.read(IMuster::gpuNameCall { group }).await?).or_default() += count;
     }
-    // A task's models are told when it is created, its pay when it ends.
+    // Events name a task's models at its creation, its pay at its end.
     let mut models = BTreeMap::<u64, Vec<u64>>::new();
     let mut next = head.saturating_sub(BLOCKS);
     while next <= head {
@@ -283,7 +283,7 @@ mod tests {
         let uuids: Vec<_> = config.nodes.iter().map(|node| node.gpu.as_deref().unwrap()).collect();
         assert_eq!(uuids, ["GPU-80", "GPU-24"]);
         assert_eq!((config.chain, config.hub.unwrap().most), (Some(7), 40_000_000_000));
-        // What earned most, though larger ones fit; of those without earnings the largest that the disk has room for.
+        // The one with the highest earnings, though larger ones fit; without earnings, the largest that the disk has room for.
         assert!(config.nodes.iter().all(|node| node.models == ["stabilityai/sdxl-turbo"] && node.executor.user.is_some()));
         assert!(text.contains("# 3 nodes are called \"NVIDIA H100 80GB HBM3+1a2b3c4d\"\n"), "{text}");
         assert!(text.contains("earned 3 ether with 12 tasks lately"), "{text}");

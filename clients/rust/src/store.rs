@@ -1,7 +1,7 @@
-//! Where bytes are: stores by URL, none of which is believed.
+//! Storage of bytes by URL; no store is trusted.
 //!
-//! Objects lie under 64 hexadecimal digits: an input or a plain result under its SHA-256, a sealed result under the name that its
-//! salt gives. docs/stores.md has the conventions.
+//! Objects lie under 64 hexadecimal digits: an input or a plain result under its SHA-256, a sealed result under the name derived
+//! from its salt. docs/stores.md has the conventions.
 
 use std::fs;
 use std::future::Future;
@@ -30,7 +30,7 @@ use crate::trouble::{Pieces, Trouble};
 use crate::Error;
 use crate::{file, http};
 
-/// What lies in a store.
+/// An object in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Object {
     /// Bytes under their SHA-256.
@@ -47,12 +47,12 @@ impl Object {
     }
 }
 
-/// How much is read and written, and how long that may take.
+/// Limits of size and time.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The most bytes of an object.
     pub bytes: usize,
-    /// For one object in one store.
+    /// The time for one object in one store.
     pub timeout: Duration,
 }
 
@@ -63,22 +63,22 @@ impl Default for Bounds {
     }
 }
 
-/// What one of several stores said.
+/// The failure of one of several stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The store, without what may be secret in its URL.
+    /// The store, without secrets of its URL.
     pub store: String,
-    /// Why it was not the one.
+    /// The reason.
     pub trouble: Trouble,
 }
 
-/// No store gave the object, or none took it.
+/// No store returned the object, or none accepted it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", .object.name(), if .attempts.is_empty() { "there is no store".into() } else { said(.attempts) })]
 pub struct Lost {
-    /// Which.
+    /// The object.
     pub object: Object,
-    /// What each store said, in their order.
+    /// Each store's failure, in their order.
     pub attempts: Vec<Attempt>,
 }
 
@@ -87,33 +87,33 @@ fn said(attempts: &[Attempt]) -> String {
 }
 
 impl Lost {
-    /// Whether the same may succeed in a while: a store was out of reach.
+    /// Whether a retry may succeed later: a store was out of reach.
     pub fn passes(&self) -> bool {
         self.attempts.iter().any(|attempt| matches!(attempt.trouble, Trouble::Unreachable(_)))
     }
 }
 
-/// An object that is in a file now, and who gave it.
+/// An object that is now in a file, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The store.
     pub store: String,
-    /// What others said before it did.
+    /// Failures of other stores before.
     pub attempts: Vec<Attempt>,
 }
 
-/// An object, and who gave it.
+/// An object, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its bytes, which are what was asked for.
+    /// Its bytes, checked.
     pub bytes: Vec<u8>,
     /// The store.
     pub store: String,
-    /// What others said before it did.
+    /// Failures of other stores before.
     pub attempts: Vec<Attempt>,
 }
 
-/// What a signed URL is for.
+/// The purpose of a signed URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Reading an object.
@@ -159,7 +159,7 @@ impl Store {
         Self::open_with(text, &[], bounds)
     }
 
-    /// The same with headers for each of its requests, such as an authorisation; buckets sign theirs themselves and take none.
+    /// As `open`, with headers for each request, such as an authorisation; buckets sign theirs themselves and take none.
     pub fn open_with(text: &str, headers: &[(String, String)], bounds: Bounds) -> Result<Self, Error> {
         let text = text.trim();
         if let Some(gateway) = text.strip_prefix("ipfs+") {
@@ -194,8 +194,8 @@ impl Store {
         }
     }
 
-    /// A store in which each object has a URL of its own, as those that are signed for one object each. It is told what for and the
-    /// object's name, and gives none where there is no such URL.
+    /// A store in which each object has a URL of its own, such as a signed one. The function gets the purpose and the object's name,
+    /// and returns `None` where there is no such URL.
     pub fn signed(
         name: &str,
         headers: &[(String, String)],
@@ -205,8 +205,8 @@ impl Store {
         Ok(Self { name: name.into(), kind: Kind::Signed(Box::new(url), client(bounds, headers)?), bounds })
     }
 
-    /// A store that somebody else names, to read: over HTTP or from a gateway, without anything of ours; none where it is neither, or
-    /// where it is on a network of our own and those are not `inside`.
+    /// A store named by somebody else, for reading: over HTTP or from a gateway, without our credentials. `None` for other kinds,
+    /// or in a private network unless `inside`.
     fn published(text: &str, bounds: Bounds, inside: bool) -> Option<Self> {
         let (gateway, plain) = match text.strip_prefix("ipfs+") {
             Some(rest) => (true, rest),
@@ -235,7 +235,7 @@ impl Store {
         !matches!(self.kind, Kind::Ipfs(..))
     }
 
-    /// What the store has under the object's name, whatever that is.
+    /// The store's bytes under the object's name, unchecked.
     async fn get(&self, object: Object) -> Result<Pieces, Trouble> {
         let name = object.name();
         match &self.kind {
@@ -249,7 +249,7 @@ impl Store {
                 None => Err(Trouble::Missing),
             },
             Kind::Ipfs(url, client) => {
-                // The name of a sealed result is not the digest of what lies there, so it has no CID that anybody could tell.
+                // A sealed result's name is not the digest of its bytes, so its CID is unknown.
                 let Object::Plain(digest) = object else { return Err(Trouble::Missing) };
                 let mut url = below(url, &format!("ipfs/{}", cid_of(digest)));
                 url.set_query(Some("format=raw"));
@@ -264,7 +264,7 @@ impl Store {
         }
     }
 
-    /// Puts bytes there, whole or not at all. What lies there already under the name is replaced.
+    /// Stores bytes, whole or not at all. Replaces an existing object of the name.
     async fn put(&self, object: Object, bytes: Bytes) -> Result<(), Trouble> {
         if bytes.len() > self.bounds.bytes {
             return Err(Trouble::TooLong(self.bounds.bytes));
@@ -290,7 +290,7 @@ impl Store {
         }
     }
 
-    /// Removes an object; one that is not there is removed.
+    /// Removes an object; succeeds if there is none.
     async fn remove(&self, object: Object) -> Result<(), Trouble> {
         let name = object.name();
         let removed = match &self.kind {
@@ -314,7 +314,7 @@ impl Store {
         removed.or_else(|trouble| if trouble == Trouble::Missing { Ok(()) } else { Err(trouble) })
     }
 
-    /// An object's bytes, checked on the way: no more than they may be, in time, and, if they are `named` by it, of their digest.
+    /// An object's bytes, checked as they arrive: within the limits of size and time, and, if `named`, of the right digest.
     async fn fetch(&self, object: Object, mut into: Sink, named: bool) -> Result<Sink, Trouble> {
         let most = self.bounds.bytes;
         within(self.bounds.timeout, async {
@@ -338,7 +338,7 @@ impl Store {
     }
 }
 
-/// Where bytes go as they come.
+/// The destination of arriving bytes.
 enum Sink {
     Memory(Vec<u8>),
     File(NamedTempFile),
@@ -358,15 +358,15 @@ impl Sink {
 #[derive(Clone, Default)]
 pub struct Stores {
     all: Vec<Arc<Store>>,
-    /// For how long the others are waited for once one has taken an object; none for as long as each may take.
+    /// The time given to the other stores after one has accepted an object; `None` for their own limits.
     grace: Option<Duration>,
 }
 
-/// So many stores are asked at a time.
+/// The most stores asked at a time.
 const AT_ONCE: usize = 4;
-/// A store that takes longer does not hold up the next one.
+/// After this time without an answer, the next store is asked too.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// So many of the stores that an account publishes are looked at.
+/// The most stores of an account's list that are tried.
 const PUBLISHED: usize = 8;
 
 impl Stores {
@@ -375,28 +375,28 @@ impl Stores {
         urls.iter().map(|url| Store::open(url.as_ref(), bounds)).collect::<Result<Vec<_>, _>>().map(Self::from)
     }
 
-    /// Those that an account publishes (`storesOf`), to read from: those over HTTP and gateways of IPFS, without headers or keys of ours.
-    /// Everything else that is said there is for others. Whoever publishes could name a machine of the reader's own network, so such are left
-    /// out unless they are asked for as `inside`.
+    /// The stores that an account publishes (`storesOf`), for reading: those over HTTP and gateways of IPFS, without headers or keys of ours.
+    /// Other entries are ignored. An entry could name a machine of the reader's own network, so those are left
+    /// out unless they are allowed as `inside`.
     pub fn published(text: &str, bounds: Bounds, inside: bool) -> Self {
         let entries = text.split(' ').filter(|entry| !entry.is_empty()).take(PUBLISHED);
         entries.filter_map(|entry| Store::published(entry, bounds, inside)).collect::<Vec<_>>().into()
     }
 
-    /// These, and then the others.
+    /// These stores, followed by others.
     #[must_use]
     pub fn then(&self, others: &Self) -> Self {
         Self { all: self.all.iter().chain(&others.all).cloned().collect(), grace: self.grace }
     }
 
-    /// Has puts wait for the slower stores only for so long once one has the object; they go on meanwhile. Otherwise a put ends when every
-    /// store has answered, or has had its time.
+    /// Limits how long puts wait for slower stores once one has the object; they go on in the background. Otherwise a put ends when every
+    /// store has answered or run out of time.
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
         Self { grace: Some(grace), ..self }
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -406,12 +406,12 @@ impl Stores {
         self.all.iter().map(|store| store.name())
     }
 
-    /// The bytes with this digest, from the store that gives them first.
+    /// The bytes of this digest, from the first store that returns them.
     pub async fn get(&self, digest: B256) -> Result<Found, Lost> {
         self.find(Object::Plain(digest), |store, object| Box::pin(in_memory(store, object, true))).await.map(Found::from)
     }
 
-    /// The same into a file, which is there once its bytes are right; they are never all in memory.
+    /// As `get`, into a file, which appears once its bytes are checked; they are never all in memory.
     pub async fn get_to(&self, digest: B256, path: &Path) -> Result<Kept, Lost> {
         let path = path.to_path_buf();
         self.find(Object::Plain(digest), move |store, object| {
@@ -428,7 +428,7 @@ impl Stores {
         .map(|(store, (), attempts)| Kept { store, attempts })
     }
 
-    /// A sealed result, opened, from the store that first gives the one that the salt names.
+    /// A sealed result, opened, from the first store that returns the one that the salt names.
     pub async fn open_sealed(&self, seal: &Seal) -> Result<Found, Lost> {
         let seal = Arc::new(seal.clone());
         self.find(Object::Sealed(seal.name()), move |store, object| {
@@ -442,7 +442,7 @@ impl Stores {
         .map(Found::from)
     }
 
-    /// A result that may be sealed to a creator, whose key opens it then: the plain one of a digest, or the one that a salt names.
+    /// A result that may be sealed to a creator, opened with their key: the plain one of a digest, or the one named by a salt.
     #[cfg(feature = "private")]
     pub async fn open_private(&self, of: PrivateResult, own: &Arc<crate::Private>) -> Result<Found, Lost> {
         let object = match &of {
@@ -489,7 +489,7 @@ impl Stores {
             let more = running.len() < AT_ONCE && waiting.len() > 0;
             let next = if more { timeout(PATIENCE, running.next()).await } else { Ok(running.next().await) };
             match next {
-                // Nobody has answered yet: the next one is asked beside them.
+                // No answer yet: ask the next one beside them.
                 Err(_) => {}
                 Ok(None) => return Err(Lost { object, attempts: said(attempts) }),
                 Ok(Some((_, store, Ok(found)))) => return Ok((store.name.clone(), found, said(attempts))),
@@ -500,34 +500,34 @@ impl Stores {
         }
     }
 
-    /// Keeps bytes under their digest in every store that takes them. Returns the digest, and what the others said.
+    /// Puts bytes under their digest into every store that accepts them. Returns the digest, and the failures of the others.
     ///
     /// # Errors
-    /// If no store has taken them.
+    /// If no store has accepted them.
     pub async fn put(&self, bytes: &[u8]) -> Result<(B256, Vec<Attempt>), Lost> {
         let digest = digest_of(bytes);
         Ok((digest, self.spread(Object::Plain(digest), bytes).await?))
     }
 
-    /// Keeps a result under its digest, or what is sealed to its creator in its place, like [`Stores::put`]. On IPFS only plain ones are kept.
+    /// Puts a result under its digest, or its bytes sealed to the creator under the same name, like [`Stores::put`]. IPFS takes only plain ones.
     #[cfg(feature = "private")]
     pub async fn put_private(&self, digest: B256, sealed: &[u8]) -> Result<Vec<Attempt>, Lost> {
         self.spread(Object::Plain(digest), sealed).await
     }
 
-    /// Keeps what [`Seal::seal`] made, like [`Stores::put`].
+    /// Puts an object of [`Seal::seal`], like [`Stores::put`].
     pub async fn put_sealed(&self, seal: &Seal, object: &[u8]) -> Result<Vec<Attempt>, Lost> {
         self.spread(Object::Sealed(seal.name()), object).await
     }
 
     async fn spread(&self, object: Object, bytes: &[u8]) -> Result<Vec<Attempt>, Lost> {
-        // Once for all stores.
+        // Shared by all stores.
         let bytes = Bytes::copy_from_slice(bytes);
         let takers: Vec<_> = self.all.iter().filter(|store| store.takes()).collect();
         let mut running = FuturesUnordered::new();
         for (place, store) in takers.iter().enumerate() {
             let (store, bytes) = (Arc::clone(store), bytes.clone());
-            // Apart, as one that is not waited for any more goes on.
+            // Spawned, because a store goes on after the wait for it ends.
             let putting = tokio::spawn(async move { store.put(object, bytes).await });
             running
                 .push(async move { (place, putting.await.unwrap_or_else(|error| Err(Trouble::Unreachable(error.to_string())))) });
@@ -554,7 +554,7 @@ impl Stores {
         }
     }
 
-    /// Removes an object from all of them. Returns what those said that did not.
+    /// Removes an object from all of them. Returns the failures.
     pub async fn remove(&self, object: Object) -> Vec<Attempt> {
         let takers: Vec<_> = self.all.iter().filter(|store| store.takes()).collect();
         let removed = futures_util::future::join_all(takers.iter().map(|store| store.remove(object))).await;
@@ -562,7 +562,7 @@ impl Stores {
     }
 }
 
-/// Which result is looked for.
+/// The result to look for.
 #[cfg(feature = "private")]
 pub enum PrivateResult {
     /// By its digest.
@@ -572,7 +572,7 @@ pub enum PrivateResult {
 }
 
 type Looking<T> = Pin<Box<dyn Future<Output = Result<T, Trouble>> + Send>>;
-/// Who gave it, what, and what those before said.
+/// The source, the object, and failures before.
 type Looked<T> = (String, T, Vec<Attempt>);
 
 impl From<Vec<Store>> for Stores {
@@ -611,14 +611,14 @@ pub fn cid_of(digest: B256) -> String {
 
 // ---------------------------------------------------------------- Kubo
 
-/// The most bytes of an object on IPFS: one block, whose CID is that of its digest. Nodes of IPFS give each other no longer ones.
+/// The most bytes of an object on IPFS: one block, whose CID is that of its digest. IPFS nodes do not exchange longer blocks.
 pub const BLOCK: usize = 1 << 20;
 
 /// A Kubo node, by its RPC API.
 struct Kubo {
     url: Url,
     client: Client,
-    /// The remote pinning service that is to keep what is put.
+    /// The remote pinning service that must pin each object.
     pin: Option<String>,
     bounds: Bounds,
 }
@@ -707,20 +707,20 @@ impl Kubo {
 
 // ---------------------------------------------------------------- directories
 
-/// Runs what waits for the disk where that holds up nobody.
+/// Runs disk operations on threads of their own, so that they block nobody.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T, Trouble> + Send + 'static) -> Result<T, Trouble> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Trouble::Unreachable(error.to_string())))
 }
 
 fn absent(error: std::io::Error) -> Trouble {
     match error.kind() {
-        // The directory is made by the first object that is put there.
+        // The first put creates the directory.
         std::io::ErrorKind::NotFound => Trouble::Missing,
         _ => Trouble::Unreachable(error.to_string()),
     }
 }
 
-/// So much of a file is read at a time.
+/// The bytes of a file read at a time.
 const PIECE: usize = 1 << 18;
 
 fn read(path: &Path) -> Result<Pieces, Trouble> {
@@ -738,7 +738,7 @@ fn read(path: &Path) -> Result<Pieces, Trouble> {
     })))
 }
 
-/// Others read it, if the process's mask lets them: a web server, say.
+/// Readable by others, if the umask allows it: for a web server, say.
 fn write(place: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     fs::create_dir_all(place)?;
     file::replace(&place.join(name), bytes, true)
@@ -763,7 +763,7 @@ fn built(builder: reqwest::ClientBuilder) -> Result<Client, Error> {
     builder.build().map_err(|error| Error::Url(error.without_url().to_string()))
 }
 
-/// What reads a URL that somebody else chose: none where it is on a network of our own, and those are not `inside`.
+/// An HTTP client for a URL of somebody else's choice: `None` for private addresses, unless `inside`.
 pub(crate) fn reader(url: &Url, builder: reqwest::ClientBuilder, inside: bool) -> Option<Client> {
     let address = match url.host()? {
         Host::Ipv4(address) => Some(IpAddr::from(address)),
@@ -773,7 +773,7 @@ pub(crate) fn reader(url: &Url, builder: reqwest::ClientBuilder, inside: bool) -
     if !inside && address.is_some_and(|address| !is_public(address)) {
         return None;
     }
-    // A name may lead inside as well, and so may a redirection.
+    // Names may also resolve to private addresses, and redirections may lead there.
     let builder = if inside {
         builder.redirect(redirect::Policy::limited(5))
     } else {
@@ -782,7 +782,7 @@ pub(crate) fn reader(url: &Url, builder: reqwest::ClientBuilder, inside: bool) -
     built(builder).ok()
 }
 
-/// Whether an address is one of the Internet, as far as is known here: none of a network of its own, or of this machine.
+/// Whether an address is on the public Internet, as far as known here: not in a private network, and not of this machine.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
@@ -801,7 +801,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Names as they are, but for what leads inside.
+/// Resolves names, without private addresses.
 struct Outside;
 
 impl dns::Resolve for Outside {
@@ -839,7 +839,7 @@ fn pieces(answer: Response) -> Pieces {
     }))
 }
 
-/// Sends what changes an object.
+/// Sends a request that changes an object.
 async fn accepted(request: reqwest::RequestBuilder) -> Result<(), Trouble> {
     let status = request.send().await.map_err(broken)?.status();
     match status {

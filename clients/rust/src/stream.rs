@@ -1,5 +1,5 @@
 //! A task's answer while it is made: server-sent events of its node, each with the SHA-256 of all bytes so far. So the last of these
-//! hashes is the answer that the chain has. docs/streams.md has the convention; clients/vectors.json what both packages make of it.
+//! hashes is the answer on the chain. docs/streams.md has the convention; clients/vectors.json has test vectors for both packages.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use crate::results::{Lookup, NoResult, Outcome};
 use crate::store::{below, reader};
 use crate::{http, Error, IMuster, Muster};
 
-/// The most bytes of an answer that are shown while it is made.
+/// The most bytes of an answer that are streamed.
 pub const SHOWN: usize = 4 << 20;
 /// The longest line of a stream, in bytes: a piece of 16 KiB of which every character is escaped, and a little.
 const LINE: usize = 128 << 10;
-/// A stream that is silent for so long is asked for again; a node's server says something every 15 s.
+/// Silence after which a stream is requested again; a node's server sends something every 15 s.
 const SILENT: Duration = Duration::from_secs(45);
-/// The first pause before a stream is asked for again, which doubles.
+/// The first pause before a stream is requested again; it doubles.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The longest.
+/// The longest pause.
 const LONGEST: Duration = Duration::from_secs(4);
-/// What leads an entry of a node's list that says where it shows its answers.
+/// The prefix of an entry that says where a node streams its answers.
 const ENTRY: &str = "stream+";
-/// So many entries of a node's list are looked at.
+/// The most entries of a node's list that are tried.
 const ENTRIES: usize = 8;
 
 /// A piece of an answer, as an event has it.
@@ -46,32 +46,32 @@ pub struct Piece {
 pub struct Whole {
     /// Its bytes.
     pub bytes: usize,
-    /// Their SHA-256, which the node is going to answer with.
+    /// Their SHA-256, which will be the node's answer.
     pub digest: B256,
 }
 
-/// Why a stream ends before the answer does, as an event has it.
+/// The reason why a stream ends before the answer does, as an event has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why a node does not show the rest of an answer.
+/// The reason why a node does not stream the rest of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// There is no answer: the node reports an error.
     Failed,
-    /// The answer is longer than what is shown.
+    /// The answer is longer than the limit of streams.
     Long,
     /// The node's executor gives its answers whole.
     Whole,
-    /// The node's executor answered with something else than it showed.
+    /// The executor's answer differs from its pieces.
     Changed,
 }
 
-/// What is wrong with a stream.
+/// A stream's defects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Untrue {
@@ -84,7 +84,7 @@ pub enum Untrue {
     /// Something is missing.
     #[error("the stream leaves something out")]
     Gap,
-    /// More than is read.
+    /// More than the limit.
     #[error("the stream shows more than {SHOWN} bytes")]
     TooLong,
     /// It is no such stream.
@@ -92,7 +92,7 @@ pub enum Untrue {
     Malformed,
 }
 
-/// A text that grows, and its hash. Whoever shows an answer and whoever reads it have the same one.
+/// A growing text and its hash, the same for the node that streams an answer and for its readers.
 #[derive(Clone)]
 pub struct Shown {
     text: String,
@@ -116,16 +116,16 @@ impl Shown {
         B256::from_slice(self.hash.clone().finish().as_ref())
     }
 
-    /// Adds to it.
+    /// Appends to it.
     pub fn push(&mut self, text: &str) {
         self.hash.update(text.as_bytes());
         self.text.push_str(text);
     }
 
-    /// Takes a piece, and gives what is new in it. A stream that was interrupted may begin again: what is known must be the same then.
+    /// Takes a piece, and returns the new text in it. An interrupted stream may begin again: the known part must then be the same.
     ///
     /// # Errors
-    /// If the piece is not what follows; nothing of it is taken then.
+    /// If the piece does not follow; nothing of it is taken then.
     pub fn take(&mut self, piece: &Piece) -> Result<&str, Untrue> {
         let known = self.text.len();
         if piece.from > known {
@@ -154,10 +154,10 @@ impl Shown {
         Ok(&self.text[known..])
     }
 
-    /// Whether an end is that of what was shown.
+    /// Checks the stream's end against the text.
     ///
     /// # Errors
-    /// If it is another's.
+    /// If it does not match.
     pub fn ends(&self, whole: &Whole) -> Result<(), Untrue> {
         match whole.bytes.cmp(&self.text.len()) {
             std::cmp::Ordering::Greater => Err(Untrue::Gap),
@@ -168,7 +168,7 @@ impl Shown {
     }
 }
 
-/// What an event of a stream says.
+/// An event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Told {
     Piece(Piece),
@@ -176,7 +176,7 @@ enum Told {
     Stopped(Why),
 }
 
-/// Lines of server-sent events, as they come. Libraries for them keep a line of any length; this one has bounds.
+/// Lines of server-sent events as they come, with bounds. Libraries for such events keep lines of any length.
 #[derive(Default)]
 struct Lines {
     line: Vec<u8>,
@@ -187,7 +187,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Reads on; what it gives is in the order in which it came.
+    /// Reads on; queues the events in the order of their arrival.
     fn read(&mut self, bytes: &[u8], told: &mut std::collections::VecDeque<Told>) -> Result<(), Untrue> {
         for byte in bytes {
             let after = std::mem::replace(&mut self.returned, *byte == b'\r');
@@ -213,7 +213,7 @@ impl Lines {
                 "piece" => Some(Told::Piece(serde_json::from_str(&data).map_err(malformed)?)),
                 "end" => Some(Told::End(serde_json::from_str(&data).map_err(malformed)?)),
                 "stopped" => Some(Told::Stopped(serde_json::from_str::<Stopped>(&data).map_err(malformed)?.why)),
-                // What a later version says.
+                // An event of a later version.
                 _ => None,
             });
             return Ok(());
@@ -233,38 +233,38 @@ impl Lines {
     }
 }
 
-/// What was heard of an answer.
+/// News of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// More of its text, which follows what was heard before.
+    /// More of its text, which follows the previous text.
     Text(String),
-    /// All of it was shown. That it is the answer, only the chain says.
+    /// The end of the stream. Only the chain proves that this is the answer.
     Whole,
-    /// The node does not show the rest.
+    /// The node does not stream the rest.
     Stopped(Why),
-    /// The node does not show this one: answers that are compared, and private ones.
+    /// The node does not stream this one: answers that are compared, and private ones.
     Hidden,
-    /// It cannot be believed.
+    /// The stream is not credible.
     Untrue(Untrue),
-    /// The node says nowhere where it shows answers.
+    /// The node does not say where it streams answers.
     Nowhere,
 }
 
-/// One task's answer as its node shows it, read from wherever the node says, and again after an interruption.
+/// One task's answer as its node streams it, read from any of the node's places, and again after an interruption.
 pub struct Streaming {
     places: Vec<(Url, Client)>,
     at: usize,
     shown: Shown,
     open: Option<(Response, Lines)>,
     told: std::collections::VecDeque<Told>,
-    /// When the next connection may be made, and how long the pause after it is.
+    /// The earliest time of the next connection, and the pause after it.
     next: Instant,
     pause: Duration,
     over: Option<Heard>,
 }
 
 impl Streaming {
-    /// Of a task, from the list that its node publishes; places on a network of one's own only if they may be `inside`.
+    /// The stream of a task, from the list that its node publishes; places in a private network only if `inside`.
     pub fn published(list: &str, task: u64, inside: bool) -> Self {
         let entries = list.split(' ').filter(|entry| !entry.is_empty()).take(ENTRIES);
         let places = entries.filter_map(|entry| {
@@ -285,13 +285,13 @@ impl Streaming {
         }
     }
 
-    /// What was shown so far.
+    /// The text so far.
     pub fn shown(&self) -> &Shown {
         &self.shown
     }
 
-    /// What is heard next; after an end that end again. It waits for as long as the node does not show anything, so the caller says when to
-    /// stop: when the chain tells of the task's end. Dropped before, nothing is lost.
+    /// The next news; after an end, that end again. Waits for as long as the node streams nothing, so the caller decides when to
+    /// stop: when the chain reports the task's end. Nothing is lost when this future is dropped.
     pub async fn next(&mut self) -> Heard {
         loop {
             if let Some(over) = &self.over {
@@ -355,7 +355,8 @@ impl Streaming {
         }
     }
 
-    /// Somebody on the way may have changed it: another place may show it as it is. Who contradicts itself is not asked again.
+    /// Something between may have altered the stream, so another place may have the true one. A place that contradicts itself is not
+    /// asked again.
     fn distrust(&mut self, untrue: Untrue) {
         if untrue == Untrue::Gap {
             return self.retry();
@@ -394,17 +395,17 @@ impl Streaming {
                 }
             }
             Ok(response) if response.status() == StatusCode::FORBIDDEN => self.over = Some(Heard::Hidden),
-            // Not yet, or not any more; or too many read already.
+            // Not there yet, or no longer; or too many readers already.
             Ok(_) | Err(_) => self.retry(),
         }
     }
 }
 
-/// Why what was shown is not proven.
+/// The reason why a streamed text is not proven.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unproven {
-    /// The answer is another.
+    /// The answer is different.
     #[error("what the node showed is not what it answered: the result has the digest {answer}. Do not rely on the text that was shown")]
     Other {
         /// The digest of the answer.
@@ -412,7 +413,7 @@ pub enum Unproven {
         /// The result, where a store has it.
         result: Option<Vec<u8>>,
     },
-    /// Nobody shows the rest, and no store has the result.
+    /// The stream ends early, and no store has the result.
     #[error("what was shown may be a part of the result, and is not proven: {0}")]
     NoResult(#[from] NoResult),
 }
@@ -421,16 +422,16 @@ impl Muster {
     /// One task's answer while its node makes it.
     ///
     /// # Errors
-    /// If the chain does not say where that node shows its answers.
+    /// If the chain does not say where that node streams its answers.
     pub async fn streaming(&self, task: u64, node: u32, inside: bool) -> Result<Streaming, Error> {
         let operator = self.read(IMuster::nodeCall { number: node }).await?.operator;
         Ok(Streaming::published(&self.stores_of(operator).await?, task, inside))
     }
 
-    /// Compares what was shown with the answer on the chain, and gives the rest of the result: what was not shown comes from the stores.
+    /// Compares a streamed text with the answer on the chain, and returns the rest of the result from the stores.
     ///
     /// # Errors
-    /// If what was shown is not the beginning of the result, or that cannot be found out.
+    /// If the text is not the beginning of the result, or that cannot be determined.
     pub async fn prove(&self, outcome: &Outcome, shown: &Shown, lookup: &Lookup) -> Result<Vec<u8>, Unproven> {
         if !outcome.hashed && outcome.answers.iter().any(|answer| answer.value == shown.digest()) {
             return Ok(Vec::new());
@@ -446,17 +447,17 @@ impl Muster {
     }
 }
 
-/// Finds the texts in a result of the executors `openai` and `transformers`, `{"answers":[{"text":"..."}]}`, as it grows. Several answers are
-/// divided by an empty line. Anything that is no JSON object stays as it is.
+/// Finds the texts in a growing result of the executors `openai` and `transformers`, `{"answers":[{"text":"..."}]}`. Puts an empty
+/// line between several answers. Leaves anything that is no JSON object as it is.
 #[derive(Default)]
 pub struct AnswerTexts {
-    /// Whether it is JSON, once something was heard.
+    /// Whether it is JSON, once there is any text.
     json: Option<bool>,
     in_string: bool,
     escape: String,
-    /// The first half of a letter that JSON writes as two.
+    /// The first surrogate of a character that JSON escapes as two.
     half: Option<u16>,
-    /// The last string and the last sign outside of one, and the key that a string is the value of.
+    /// The last string, the last character outside of strings, and the key of the current value.
     string: String,
     last: Option<char>,
     key: String,
@@ -465,7 +466,7 @@ pub struct AnswerTexts {
 }
 
 impl AnswerTexts {
-    /// The texts in what follows.
+    /// The texts in the next piece.
     pub fn push(&mut self, piece: &str) -> String {
         let begins = piece.trim_start().chars().next();
         if self.json.is_none() {
@@ -520,7 +521,7 @@ impl AnswerTexts {
         }
     }
 
-    /// The letter that an escape means, once it is whole.
+    /// The character of a complete escape.
     fn escaped(&mut self) -> Option<char> {
         let rest = &self.escape[1..];
         if !rest.starts_with('u') {
@@ -570,7 +571,7 @@ mod tests {
         }
     }
 
-    /// What is read of a stream whose bytes come so many at a time: the text, and what it came to.
+    /// Reads a stream whose bytes come in pieces of this size: the text, and how it ended.
     fn read(bytes: &[u8], at_once: usize) -> (String, &'static str) {
         let (mut shown, mut lines, mut told) = (Shown::default(), Lines::default(), VecDeque::new());
         for some in bytes.chunks(at_once) {

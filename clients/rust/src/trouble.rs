@@ -1,30 +1,30 @@
-//! What comes from a store: bytes, or why not.
+//! A store's answer: bytes, or the reason why not.
 
 use std::pin::Pin;
 
 use alloy::primitives::bytes::Bytes;
 use futures_util::stream::Stream;
 
-/// Why a store did not give an object, or did not take one.
+/// The reason why a store did not return or accept an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Trouble {
     /// The store answers, and has no such object.
     #[error("missing")]
     Missing,
-    /// The store does not answer, or not with an object; another time it may.
+    /// The store does not answer, or not with an object; a later try may succeed.
     #[error("unreachable: {0}")]
     Unreachable(String),
-    /// What it has is something else than what was asked for.
+    /// Its object does not match.
     #[error("corrupt: {0}")]
     Corrupt(String),
-    /// Longer than what is read or written.
+    /// Longer than the limit.
     #[error("longer than {0} bytes")]
     TooLong(usize),
-    /// It is only read from, or refuses what is written.
+    /// The store is read-only, or refuses the write.
     #[error("takes nothing: {0}")]
     ReadOnly(String),
-    /// What it gives cannot be written here.
+    /// The bytes cannot be written here.
     #[error("cannot be written here: {0}")]
     Unwritten(String),
 }

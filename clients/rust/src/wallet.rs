@@ -1,4 +1,4 @@
-//! Who signs: a key of this process, or one that never leaves where it is kept, behind alloy's traits of signers.
+//! Signers: a key of this process, or one that never leaves its device or service, behind alloy's traits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ use crate::error::Complaint;
 use crate::http::{self, redacted, Poster};
 use crate::Error;
 
-/// Whoever signs an account's transactions. Made of any of alloy's signers by `into`, or where a [`Place`] says.
+/// The signer of an account's transactions. Made of any of alloy's signers by `into`, or from a [`Place`].
 #[derive(Clone)]
 pub struct Wallet(Arc<dyn TxSigner<Signature> + Send + Sync>);
 
@@ -40,11 +40,11 @@ impl Wallet {
         self.0.address()
     }
 
-    /// Signs a transaction: asks a person, where the key is a Ledger's.
+    /// Signs a transaction; a Ledger asks its owner.
     pub(crate) async fn sign(&self, mut transaction: TxEip1559) -> Result<TxEnvelope, Error> {
         let signed = self.0.sign_transaction(&mut transaction).await;
         let signature = signed.map_err(|error| Error::Key(format!("{} does not sign: {error}", self.address())))?;
-        // Whatever is at the other end: only what was asked for is sent.
+        // Do not trust the signer: send only a signature of the requested transaction.
         let hash = transaction.signature_hash();
         if signature.recover_address_from_prehash(&hash).ok() != Some(self.address()) {
             return Err(Error::Key(format!("what was signed is not what {} was asked to sign", self.address())));
@@ -53,12 +53,12 @@ impl Wallet {
     }
 }
 
-/// Where a key is kept that does not come here.
+/// The location of a key outside this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the Ledger at this machine, under this path: `ledger`, or `ledger:m/44'/60'/1'/0/0`.
+    /// In a Ledger on this machine, under this path: `ledger`, or `ledger:m/44'/60'/1'/0/0`.
     Ledger(String),
-    /// In AWS KMS, by its id or ARN: `aws:...`. Region and credentials are those of AWS's own tools.
+    /// In AWS KMS, by its id or ARN: `aws:...`. Region and credentials come from AWS's own configuration.
     Aws(String),
     /// In Google Cloud KMS, by its version: `gcp:projects/P/locations/L/keyRings/R/cryptoKeys/K/cryptoKeyVersions/1`.
     Gcp(String),
@@ -100,7 +100,7 @@ impl Place {
     /// The wallet there, for transactions of a chain.
     ///
     /// # Errors
-    /// [`Error::Key`] if there is none, or this is built without what it takes.
+    /// [`Error::Key`] if there is none, or this is built without the feature for it.
     pub async fn open(&self, chain: u64) -> Result<Wallet, Error> {
         match self {
             Self::Ledger(path) => ledger(path, chain).await,
@@ -166,12 +166,12 @@ fn without(feature: &str) -> Result<Wallet, Error> {
     Err(Error::Key(format!("this is built without the feature `{feature}`: cargo install --features {feature}")))
 }
 
-/// How long a remote signer may take: a person may have to agree.
+/// The patience for a remote signer: a person may have to approve.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Bytes that are read of its answer.
+/// The most bytes read of its answer.
 const LONGEST: usize = 1 << 20;
 
-/// A signer elsewhere, asked by `eth_signTransaction`.
+/// A remote signer, asked by `eth_signTransaction`.
 struct Remote {
     url: Url,
     poster: Poster,
@@ -194,7 +194,7 @@ impl Remote {
     }
 }
 
-/// Asks a signer. What is wrong is said without its URL.
+/// Asks a signer. Errors omit its URL.
 async fn ask<R: serde::de::DeserializeOwned>(poster: &Poster, url: &Url, method: &str, params: Value) -> Result<R, Error> {
     #[derive(Deserialize)]
     struct Answer<R> {
@@ -212,7 +212,7 @@ async fn ask<R: serde::de::DeserializeOwned>(poster: &Poster, url: &Url, method:
     }
 }
 
-/// As geth and Clef answer, with the transaction beside its bytes, or as Web3Signer does, with the bytes alone.
+/// geth and Clef return the transaction beside its bytes, Web3Signer the bytes alone.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Raw {
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// A signer that answers as Web3Signer does, and changes what it is asked to sign by this.
+    /// A signer that answers as Web3Signer does, after `change` has altered the transaction.
     async fn signer(key: alloy::signers::local::PrivateKeySigner, change: fn(&mut TxEip1559)) -> String {
         use alloy::signers::SignerSync;
         use axum::{routing::post, Json, Router};
@@ -330,7 +330,7 @@ mod tests {
             let wallet = open(signer(key.clone(), change).await).await;
             assert!(wallet.sign(asked.clone()).await.unwrap_err().to_string().contains("has changed the transaction"));
         }
-        // One that does not sign for the account that is meant.
+        // A signer for another account.
         let url = signer(key, |_| ()).await;
         assert!(format!("{url}#{}", Address::ZERO).parse::<Place>().unwrap().open(7).await.is_err());
     }

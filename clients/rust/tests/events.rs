@@ -34,7 +34,7 @@ async fn open(nodes: &[&Node], place: &Path) -> Events {
     Events::open(endpoints(nodes, quick()), CONTRACT, 1, place.into(), reading()).await.unwrap()
 }
 
-/// Who keeps books of what it was told.
+/// A consumer that records every delivered event.
 #[derive(Default)]
 struct Books(Vec<(u64, B256, u64, u32)>);
 
@@ -67,7 +67,7 @@ fn contradicts(endpoints: &Endpoints, node: usize) -> bool {
     matches!(endpoints.standing()[node].fault, Some(Fault::Contradicts(_)))
 }
 
-/// What a thousand steps of trouble come to is what the chain says in the end, event by event.
+/// After hundreds of random disturbances, the delivered events are the chain's, one by one.
 #[tokio::test]
 async fn nothing_is_lost_or_doubled_whatever_happens() {
     for seed in 0..2 {
@@ -97,7 +97,7 @@ async fn nothing_is_lost_or_doubled_whatever_happens() {
                     }
                 }
                 5 => {
-                    // One at a time, so that somebody always tells the truth.
+                    // One at a time, so that some node always tells the truth.
                     let node = below(3) as usize;
                     for (at, other) in nodes.iter().enumerate() {
                         other.set(|ways| &ways.away, at == node && below(2) == 0);
@@ -106,7 +106,7 @@ async fn nothing_is_lost_or_doubled_whatever_happens() {
                     }
                 }
                 6 => {
-                    // Ends between dealing with a batch and saying so: it comes again, the same.
+                    // Ends between dealing with a batch and accepting it: the same batch comes again.
                     let Ok(Some(batch)) = events.poll().await else { continue };
                     drop(events);
                     events = open(&all, place.path()).await;
@@ -176,7 +176,7 @@ async fn of_two_that_contradict_each_other_neither_is_believed() {
     let cursor = Cursor::new(CHAIN, CONTRACT, 1);
     let mut events = Events::with_cursor(endpoints(&[&liar, &honest], quick()), cursor, reading()).await.unwrap();
     assert!(matches!(events.poll().await, Err(Error::Disagreement(_))));
-    // Who does not answer is not waited for.
+    // A node that does not answer is not waited for.
     liar.set(|ways| &ways.away, true);
     let mut books = Books::default();
     catch_up(&mut events, &mut books).await;
@@ -228,7 +228,7 @@ async fn what_babbles_or_is_away_is_passed_over_and_named_without_its_key() {
     other.set(|ways| &ways.away, true);
     let error = nodes.head().await.unwrap_err().to_string();
     assert!(error.contains("malformed") && error.contains("HTTP 503") && !error.contains("s3cret"), "{error}");
-    // They are asked again when nobody else is left.
+    // They are asked again when no other node is left.
     other.set(|ways| &ways.away, false);
     assert_eq!(nodes.head().await.unwrap().number, 0);
 }
@@ -263,7 +263,7 @@ async fn a_cursor_is_for_one_contract_on_one_chain_and_one_process() {
     node.set(|ways| &ways.stranger, true);
     let other = Events::open(endpoints(&[&node], quick()), CONTRACT, 1, place.path().into(), reading()).await;
     assert!(matches!(other.err(), Some(Error::WrongChain { expected: CHAIN, found: 1 })));
-    // What is no cursor is not taken for one that begins anew.
+    // A broken cursor is an error, not a new beginning.
     std::fs::write(place.path().join("cursor.json"), "{").unwrap();
     node.set(|ways| &ways.stranger, false);
     let other = Events::open(endpoints(&[&node], quick()), CONTRACT, 1, place.path().into(), reading()).await;
@@ -290,7 +290,7 @@ async fn with_a_depth_short_reorganisations_are_never_seen() {
     assert_eq!(books.all(), truth[..truth.len() - 6]);
 }
 
-/// Who the owner is, as the scripted contract says it: its block.
+/// The scripted contract's owner, which is the block's number.
 async fn owner(of: &Endpoints) -> Result<u64, Error> {
     let owner = Muster::at(of.clone(), CONTRACT).read(IMuster::ownerCall {}).await?;
     Ok(u64::from_be_bytes(owner[12..].try_into().unwrap()))
@@ -301,7 +301,7 @@ async fn what_a_node_invents_of_the_contract_is_believed_by_nobody_who_asks_anot
     let chain = Chain::new();
     (0..40).for_each(|_| chain.lock().unwrap().mine(&[]));
     let nodes = [Node::start(&chain).await, Node::start(&chain).await, Node::start(&chain).await];
-    // The first is trusted most, and lies.
+    // The first, most trusted node lies.
     nodes[0].set(|ways| &ways.invents, true);
     let two = endpoints(&[&nodes[0], &nodes[1]], quick());
     assert!(matches!(owner(&two).await, Err(Error::Disagreement(_))));
@@ -317,7 +317,7 @@ async fn a_first_node_that_answers_from_an_old_block_is_not_believed() {
     let chain = Chain::new();
     (0..40).for_each(|_| chain.lock().unwrap().mine(&[]));
     let nodes = [Node::start(&chain).await, Node::start(&chain).await];
-    // By less than what counts as behind.
+    // By less than the limit of being behind.
     nodes[0].ways.late.store(1, std::sync::atomic::Ordering::SeqCst);
     let both = endpoints(&[&nodes[0], &nodes[1]], quick());
     assert_eq!(owner(&both).await.unwrap(), 40);

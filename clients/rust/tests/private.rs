@@ -25,7 +25,7 @@ fn inputs_are_read_by_those_they_are_sealed_to_and_by_nobody_else() {
         assert!(one.open_input(&sealed[..at]).is_err());
         let mut changed = sealed.clone();
         changed[at] ^= 1;
-        // Another's part of the head may be broken, which is no loss.
+        // The part of the head for others may be broken: that does no harm.
         if let Ok(opened) = one.open_input(&changed) {
             assert_eq!(opened.input, b"an input");
         }
@@ -50,7 +50,7 @@ fn the_key_follows_from_the_accounts_and_is_published_beside_its_stores() {
     assert!(seeded(1, 1) != seeded(1, 2) && seeded(1, 1) != seeded(2, 1) && seeded(1, 1) != of(1).recipient());
 }
 
-/// What both packages have sealed, once: seals differ each time. New ones of this one are printed where NEW is set.
+/// Vectors sealed once by each package, because seals differ each time. With NEW set, prints new ones of this library.
 #[test]
 fn what_the_other_package_seals_is_opened() {
     let all: Value = serde_json::from_str(include_str!("../../vectors.json")).unwrap();

@@ -53,7 +53,7 @@ fn bytes(entry: &Entry) -> Vec<Bytes> {
     entry.signed.iter().map(|signed| signed.bytes.clone()).collect()
 }
 
-/// Not a test of its own: what `a_process_killed_...` runs and kills.
+/// Not a test of its own: `a_process_killed_...` runs and kills it.
 #[tokio::test]
 async fn child() {
     let (Ok(url), Ok(place)) = (std::env::var("CHILD_URL"), std::env::var("CHILD_PLACE")) else { return };
@@ -65,7 +65,7 @@ async fn child() {
     std::future::pending::<()>().await;
 }
 
-/// Runs `child` until `until` is true, then kills it as nothing can refuse.
+/// Runs `child` until `until` is true, then kills it with SIGKILL.
 async fn killed(node: &Node, place: &Path, until: impl Fn() -> bool) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["child", "--exact", "--nocapture"])
@@ -79,7 +79,6 @@ async fn killed(node: &Node, place: &Path, until: impl Fn() -> bool) {
         assert!(begun.elapsed() < Duration::from_mins(1), "the child does not get there");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // SIGKILL.
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -96,7 +95,7 @@ async fn a_process_killed_between_writing_and_sending_sends_the_same_bytes_when_
     let chain = Chain::new();
     let node = Node::start(&chain).await;
     let place = tempfile::tempdir().unwrap();
-    // The request to send reaches nobody that keeps it: the moment between the two, for as long as it takes.
+    // The node drops the transaction: this prolongs the moment between sending and mining.
     node.set(|ways| &ways.hangs, true);
     killed(&node, place.path(), || !node.heard().is_empty()).await;
     let entry = written(place.path()).expect("it was written before it was sent");
@@ -107,7 +106,7 @@ async fn a_process_killed_between_writing_and_sending_sends_the_same_bytes_when_
     node.set(|ways| &ways.hangs, false);
     chain.lock().unwrap().automatic = true;
     let sender = open(&[&node], place.path(), quick()).await;
-    // Who does not know whether it was begun begins it again, under its name.
+    // A caller that does not know whether the work was begun begins it again, under its name.
     let nonce = sender.submit(Request { name: Some("the work".into()), ..request(7) }).await.unwrap();
     let receipt = sender.wait(nonce).await.unwrap();
     assert_eq!((nonce, receipt.transaction_hash), (0, entry.latest().hash));
@@ -128,7 +127,7 @@ async fn a_process_killed_after_sending_finds_what_was_mined_meanwhile() {
     assert_eq!(chain.lock().unwrap().mined().len(), 1);
     // Another name is other work.
     assert_eq!(sender.submit(request(8)).await.unwrap(), 1);
-    // So is the same name once it was given back, also after the next restart.
+    // So is the same name once it was released, also after the next restart.
     sender.free("the work").await.unwrap();
     drop(sender);
     let sender = open(&[&node], place.path(), quick()).await;
@@ -136,7 +135,7 @@ async fn a_process_killed_after_sending_finds_what_was_mined_meanwhile() {
     assert_eq!(sender.submit(Request { name: Some("the work".into()), ..request(7) }).await.unwrap(), 2);
 }
 
-/// At whatever moment it is killed, the work is done once.
+/// Killed at any moment, the process does the work once.
 #[tokio::test]
 async fn a_process_killed_at_any_moment_does_its_work_once() {
     for delay in [0, 2, 5, 10, 20, 40, 80] {
@@ -178,7 +177,7 @@ async fn a_transaction_that_a_reorganisation_undid_is_sent_again() {
     sender.tick().await.unwrap();
     let fate = sender.entry(nonce).await.unwrap().fate;
     assert!(matches!(fate, Fate::Mined { hash: mined, settled: true, .. } if mined == hash), "{fate:?}");
-    // From here on it is over, and nothing is asked about it.
+    // From here on it is final, and nothing is asked about it.
     assert!(sender.unfinished().await.is_empty());
 }
 
@@ -288,9 +287,9 @@ async fn who_else_uses_the_key_is_noticed() {
     assert_eq!(other.submit(request(2)).await.unwrap(), nonce);
     chain.lock().unwrap().mine(&[]);
     assert!(matches!(sender.wait(nonce).await, Err(Error::Displaced { nonce: 0 })));
-    // Nothing came of it, so its name is free.
+    // It came to nothing, so its name is free.
     assert_eq!(sender.submit(Request { name: Some("the work".into()), ..request(1) }).await.unwrap(), 1);
-    // And a journal is one process's.
+    // And only one process can use a journal.
     let again = Sender::open(endpoints(&[&node]), key(), place.path(), quick()).await;
     assert!(matches!(again.err(), Some(Error::InUse { .. })));
 }
@@ -370,13 +369,13 @@ async fn what_was_signed_for_a_chain_that_began_anew_is_not_sent_again() {
         let sender = open(&[&node], place.path(), quick()).await;
         sender.tick().await.unwrap();
         assert_eq!((sender.unfinished().await.len(), node.heard().len()), (0, heard), "the old ones are another chain's");
-        // The same is done anew here, where it was never done, and beginning with the first number.
+        // The same name is new work on this chain, from nonce 0 on.
         assert_eq!(sender.submit(paid(3)).await.unwrap(), 0);
         sender.wait(0).await.unwrap();
         let sent = sender.entry(0).await.unwrap().latest().hash;
         assert_eq!(chain.lock().unwrap().mined(), [sent]);
     }
-    // If it was the endpoint that was wrong, nothing is lost.
+    // If only the endpoint was wrong, nothing is lost.
     *chain.lock().unwrap() = old;
     let sender = open(&[&node], place.path(), quick()).await;
     assert_eq!([sender.entry(0).await.unwrap().signed, sender.entry(1).await.unwrap().signed], before.map(|entry| entry.signed));
@@ -384,7 +383,7 @@ async fn what_was_signed_for_a_chain_that_began_anew_is_not_sent_again() {
     sender.wait(1).await.unwrap();
 }
 
-/// What a node would know of a transaction that creates a contract.
+/// A transaction that creates a contract.
 fn creation() -> Request {
     Request { input: Bytes::from_static(b"initcode"), ..Request::default() }
 }

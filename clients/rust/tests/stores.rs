@@ -85,7 +85,7 @@ fn one(url: &str) -> Stores {
     Stores::open(&[url], BOUNDS).unwrap()
 }
 
-/// Why the only store does not give what has this digest.
+/// The failure of the only store to return the object of this digest.
 async fn refused(url: &str, digest: B256) -> Trouble {
     let lost = one(url).get(digest).await.unwrap_err();
     assert_eq!(lost.object, Object::Plain(digest));
@@ -148,7 +148,7 @@ async fn missing_unreachable_corrupt_and_endless_are_told_apart() {
     let quick = Stores::open(&[&url], Bounds { timeout: Duration::from_millis(300), ..BOUNDS }).unwrap();
     let lost = quick.get(digest).await.unwrap_err();
     assert!(lost.passes() && began.elapsed() < BOUNDS.timeout, "{lost}");
-    // Nobody listens there.
+    // No server listens there.
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     assert!(matches!(refused(&format!("http://{closed}"), digest).await, Trouble::Unreachable(_)));
     assert_eq!(
@@ -176,7 +176,7 @@ async fn stores_are_asked_one_after_the_other() {
     let (server, url) = Server::start().await;
     let directory = place.path().to_str().unwrap();
     let stores = Stores::open(&[&format!("ipfs+{url}"), &url, directory], BOUNDS).unwrap();
-    // The gateway takes nothing, and is not asked to; one of two others is enough.
+    // The gateway is read-only and not asked; one of two others is enough.
     server.shelf().status = Some(StatusCode::METHOD_NOT_ALLOWED);
     let (digest, others) = stores.put(b"abc").await.unwrap();
     assert_eq!(others.len(), 1);
@@ -218,7 +218,7 @@ async fn sealed_results_are_found_by_their_salt() {
     assert!(!object.windows(8).any(|part| part == b"a result"));
     assert_eq!(stores.put_sealed(&seal, &object).await.unwrap(), []);
     assert_eq!(stores.open_sealed(&seal).await.unwrap().bytes, b"a result");
-    // What another node sealed is not taken for it.
+    // Another node's sealed result is not accepted in its place.
     let salt = secrets.answer(Given { id: 5, node: 7, deadline: 9 }, b"a result").salt;
     let other = Seal::new(5, 7, salt).seal(b"a result").unwrap();
     server.shelf().objects.insert(format!("/{}", Object::Sealed(seal.name()).name()), other);
@@ -241,7 +241,7 @@ async fn headers_and_signed_urls_go_along_and_what_is_removed_is_gone() {
         assert_eq!(stores.get(digest).await.unwrap().bytes, b"abc");
         assert_eq!(stores.remove(Object::Plain(digest)).await, []);
         assert_eq!(stores.get(digest).await.unwrap_err().attempts[0].trouble, Trouble::Missing);
-        // What is not there is removed.
+        // Removing a missing object succeeds.
         assert_eq!(stores.remove(Object::Plain(digest)).await, []);
     }
     let requests = std::mem::take(&mut server.shelf().requests);

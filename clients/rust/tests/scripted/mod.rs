@@ -37,11 +37,11 @@ pub struct Chain {
     pub base_fee: u128,
     /// Transactions that nodes have taken and that are not mined.
     pub pool: Vec<TxEnvelope>,
-    /// What `eth_estimateGas` and `eth_call` are refused with.
+    /// The revert data of `eth_estimateGas` and `eth_call`.
     pub refusal: Option<Bytes>,
     /// Whether transactions are mined as they come.
     pub automatic: bool,
-    /// Whether what is mined is undone.
+    /// Whether mined transactions revert.
     pub undoes: bool,
 }
 
@@ -73,7 +73,7 @@ impl Chain {
         self.blocks.len() as u64 - 1
     }
 
-    /// A block with these events, and what in the pool can be mined.
+    /// Mines a block with these events, and the pool's transactions that are possible.
     pub fn mine(&mut self, events: &[u32]) {
         self.salt += 1;
         let mut transactions: Vec<TxEnvelope> = Vec::new();
@@ -104,7 +104,7 @@ impl Chain {
         self.blocks.iter().enumerate().flat_map(|(at, block)| block.transactions.iter().map(move |t| (at, t)))
     }
 
-    /// What was mined, in order.
+    /// The mined transactions, in order.
     pub fn mined(&self) -> Vec<B256> {
         self.transactions().map(|(_, t)| *t.tx_hash()).collect()
     }
@@ -165,7 +165,7 @@ pub struct Ways {
     pub omits: AtomicBool,
     /// Has other blocks from this one on; 0 for none.
     pub forged: AtomicU64,
-    /// Invents what the contract says.
+    /// Invents the contract's answers.
     pub invents: AtomicBool,
     /// Is of another chain.
     pub stranger: AtomicBool,
@@ -177,7 +177,7 @@ pub struct Ways {
     pub poor: AtomicBool,
     /// Refuses questions about the events of more blocks than this; 0 for none.
     pub span: AtomicU64,
-    /// Answers what is no JSON.
+    /// Answers with something that is no JSON.
     pub babbles: AtomicBool,
     /// Transactions as they came.
     pub heard: Mutex<Vec<Bytes>>,
@@ -263,7 +263,7 @@ fn reply(chain: &Shared, ways: &Ways, method: &str, params: &Value) -> Result<Va
                 return Err(complain("query exceeds max block range"));
             }
             let mut logs = Vec::new();
-            // What a node does not have yet, it does not complain about.
+            // A node does not complain about blocks that it lacks.
             for at in from..=to.min(height) {
                 let block = &chain.blocks[at as usize];
                 for (index, node) in block.events.iter().enumerate() {
