@@ -69,7 +69,7 @@ pub struct Config {
     pub nodes: Vec<Node>,
 }
 
-/// Where bytes are.
+/// Where inputs are read and results are put.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stores {
@@ -103,11 +103,11 @@ pub struct Stores {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
-    /// Where `/stream/TASK` is served, over HTTP; what goes before it speaks TLS.
+    /// The address that serves `/stream/TASK` over HTTP; a proxy before it speaks TLS.
     pub listen: SocketAddr,
-    /// Where others reach that, up to and with `/stream`: what each node's key publishes on the chain. Left out, nothing is said there.
+    /// Where others reach that, up to and with `/stream`: each node's key publishes it on the chain. Left out, nothing is published.
     pub url: Option<String>,
-    /// So many read at a time; sixteen of them the same answer.
+    /// The most concurrent readers; sixteen of one answer.
     #[serde(default = "sixty_four")]
     pub listeners: usize,
 }
@@ -276,11 +276,11 @@ const PUBLISHED: usize = 256;
 /// Bytes of a key that is published, with the space before it.
 const KEY: usize = 67;
 
-/// So many entries of another account's list are looked at.
+/// The most entries of another account's list that are read.
 const ENTRIES: usize = 8;
 
 impl Stores {
-    /// The stores in a list that somebody else publishes; those inside only where `private_hosts` names them.
+    /// The stores in another account's list; private addresses only where `private_hosts` names them.
     pub fn readable(&self, list: &str, bounds: Bounds) -> muster_client::Stores {
         let entries = list.split(' ').filter(|entry| !entry.is_empty()).take(ENTRIES);
         entries.fold(muster_client::Stores::default(), |stores, entry| {
@@ -291,7 +291,7 @@ impl Stores {
         })
     }
 
-    /// A store's headers, with what the environment has of them.
+    /// A store's headers, with variables of the environment replaced.
     pub fn headers(&self, store: &str) -> Result<Vec<(String, String)>> {
         let headers = self.headers.get(store).into_iter().flatten();
         let read = |(name, value): (&String, &String)| {
@@ -305,7 +305,7 @@ impl Stores {
     }
 }
 
-/// Goes before `listen`: in a container nobody outside reaches what listens on 127.0.0.1.
+/// Overrides `listen`: a container's 127.0.0.1 is out of reach from outside.
 const LISTEN: &str = "MUSTER_AGENT_LISTEN";
 
 impl Config {
@@ -319,7 +319,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads its text, and refuses what cannot work.
+    /// Parses and validates a file's text.
     pub fn parse(text: &str) -> Result<Self> {
         let mut config: Config = toml::from_str(text)?;
         config.share()?;
@@ -398,7 +398,7 @@ impl Config {
         Ok(config)
     }
 
-    /// What is said on the chain of where results can be had and are shown, if anything.
+    /// The entries to publish about stores and streams, if any.
     fn entries(&self) -> Option<Vec<String>> {
         let shows = self.stream.as_ref().and_then(|stream| stream.url.as_ref()).map(|url| format!("stream+{url}"));
         if self.store.publish.is_none() && shows.is_none() {
@@ -407,14 +407,14 @@ impl Config {
         Some(self.store.publish.iter().flatten().cloned().chain(shows).collect())
     }
 
-    /// What a node is to publish, if anything is said of it: its stores, where it shows answers, and the key that inputs are sealed to.
+    /// A node's entries on the chain, if configured: its stores, its streams, and the key for sealed inputs.
     pub fn published(&self, key: &Private) -> Option<String> {
         let mut entries = self.entries()?;
         entries.extend(self.store.private.then(|| key.entry()));
         Some(entries.join(" "))
     }
 
-    /// Has nodes that share a card use it as the node does that has it.
+    /// Has nodes that share a card use it with the settings of its owner.
     fn share(&mut self) -> Result<()> {
         for at in 0..self.nodes.len() {
             let (before, rest) = self.nodes.split_at_mut(at);
@@ -447,7 +447,7 @@ impl Config {
         Duration::from_secs(self.look_every)
     }
 
-    /// Where the seed is.
+    /// The path of the seed.
     pub fn seed(&self) -> PathBuf {
         self.seed.clone().unwrap_or_else(|| self.home.join("seed"))
     }
@@ -459,7 +459,7 @@ impl Config {
 }
 
 impl Node {
-    /// Who signs for it, on a chain.
+    /// Its signer, on a chain.
     pub async fn wallet(&self, chain: u64) -> Result<Wallet> {
         match &self.signer {
             Some(place) => Ok(place.open(chain).await?),
@@ -467,7 +467,7 @@ impl Node {
         }
     }
 
-    /// Its key, where that is here.
+    /// Its key, if the agent holds it.
     pub fn key(&self) -> Result<PrivateKeySigner> {
         if let (Some(file), Some(password)) = (&self.keystore, &self.password_file) {
             return Ok(key::from_keystore(file, &key::password_from(password)?)?);
@@ -476,7 +476,7 @@ impl Node {
         key::from_environment(variable)?.with_context(|| format!("node {}: no key in the environment's {variable}", self.name))
     }
 
-    /// The name of its card: that of the node that has it.
+    /// The name of its card: that of the node that owns it.
     pub fn card(&self) -> &str {
         self.shares.as_ref().unwrap_or(&self.name)
     }
@@ -535,7 +535,7 @@ mod tests {
     fn the_example_is_read() {
         let text = include_str!("../deploy/muster-agent.toml");
         Config::parse(text).unwrap();
-        // What stands in it as a comment are settings too.
+        // The commented settings, too.
         let settings = text.lines().map(|line| match line.strip_prefix("# ") {
             Some(setting)
                 if setting.contains(" = ")
@@ -572,7 +572,7 @@ mod tests {
         };
         const BESIDE: &str = "beside = true";
         assert!(two("gpu = \"0\"", "gpu = \"1\"").is_ok());
-        // The first, where nothing is said.
+        // The first, if nothing is configured.
         for (one, other) in [("", ""), ("", "gpu = \"0\""), ("gpu = \"GPU-1\"", "gpu = \"GPU-1\""), (BESIDE, ""), ("", BESIDE)] {
             let error = two(one, other).unwrap_err().to_string();
             assert!(error.contains("have the same GPU") && error.contains("both say `beside = true`"), "{one}, {other}: {error}");

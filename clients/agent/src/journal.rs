@@ -1,5 +1,5 @@
-//! What the agent must not forget: its jobs and how far each is, in SQLite, synchronised to the disk before every step that
-//! cannot be taken back.
+//! The agent's durable state in SQLite: its jobs and their stages, synchronised to the disk before every step that
+//! cannot be undone.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use muster_client::pause::JUDGED;
 use muster_client::{Cursor, Object};
 use rusqlite::{params, Connection, OpenFlags, OptionalExtension, Row};
 
-/// How far a job is. Each is written before what it names is begun, or after it is done, as it says.
+/// A job's stage. Some stages are written before their step, others after it, as each says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// The node has the task; it may be running.
@@ -28,7 +28,7 @@ pub enum Stage {
     Revealing,
     /// The answer is revealed on the chain; its group is not judged yet.
     Revealed,
-    /// Nothing is left to do.
+    /// The job has ended.
     Over,
 }
 
@@ -44,7 +44,7 @@ const STAGES: [(Stage, &str); 8] = [
 ];
 
 impl Stage {
-    /// As it is written.
+    /// As stored in the database.
     pub fn name(self) -> &'static str {
         STAGES.iter().find(|(stage, _)| *stage == self).map_or("", |(_, name)| name)
     }
@@ -54,7 +54,7 @@ impl Stage {
     }
 }
 
-/// What a node has to do with a task. The same task may come to a node again, in another group: the deadline tells them apart.
+/// A node's work on a task. The same task may come to a node again, in another group: the deadline tells them apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// The node's number.
@@ -63,7 +63,7 @@ pub struct Job {
     pub task: u64,
     /// Seconds since 1970 until which the answer, or the commitment to it, counts.
     pub deadline: u64,
-    /// How far it is.
+    /// Its stage.
     pub stage: Stage,
     /// The task's policy: 0 for an answer that is not committed to.
     pub redundancy: u8,
@@ -71,22 +71,22 @@ pub struct Job {
     pub place: u32,
     /// The block whose hash decides whether it is sampled; 0 if none does.
     pub lot: u64,
-    /// Of one that has run: 0 for an answer, 1 for an error.
+    /// Once it has run: 0 for an answer, 1 for an error.
     pub kind: u8,
-    /// Of one that has run: the answer, or the error's code.
+    /// Once it has run: the answer, or the error's code.
     pub value: B256,
-    /// Of one that has run and is committed to.
+    /// Once it has run, if the answer is committed to.
     pub salt: B256,
     /// The result's file name in the work directory; none for an error.
     pub result: Option<String>,
-    /// What has become of it, in a word, once it is over or judged.
+    /// The outcome in a word, once it has ended or was judged.
     pub outcome: Option<String>,
-    /// Wei that it has earned.
+    /// Wei earned.
     pub paid: u128,
 }
 
 impl Job {
-    /// One that begins.
+    /// A new job.
     pub fn new(node: u32, task: u64, deadline: u64, redundancy: u8, place: u32) -> Self {
         let (value, salt) = (B256::ZERO, B256::ZERO);
         let stage = Stage::Taken;
@@ -107,7 +107,7 @@ impl Job {
         }
     }
 
-    /// Its name among transactions: what has it is sent once.
+    /// A name for one of its transactions, which is sent once under that name.
     pub fn call(&self, what: &str) -> String {
         format!("{what} {} {} {}", self.node, self.task, self.deadline)
     }
@@ -141,11 +141,11 @@ impl Job {
 
 const SCHEMA: &str = include_str!("journal.sql");
 
-/// So many jobs that are over are kept for each node.
+/// The ended jobs that are kept for each node.
 const KEPT: u32 = 10_000;
 
-/// Makes a database that its owner alone reads, wherever it lies: there are salts in it before they are revealed. SQLite gives
-/// the files beside it the rights of the first when it makes them.
+/// Creates a database readable by its owner alone, wherever it lies: it contains salts before they are revealed. SQLite gives
+/// the files beside it the same permissions.
 fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = File::options();
     options.create(true).append(true);
@@ -166,7 +166,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 /// The database.
 pub struct Journal {
     db: Mutex<Connection>,
-    /// Why there is a new one although there was one, and where that is.
+    /// The reason for a new database in place of an old one, and the old one's path.
     pub aside: Option<String>,
 }
 
@@ -175,13 +175,13 @@ fn path(place: &Path) -> PathBuf {
     place.join("journal.sqlite")
 }
 
-/// What is wrong inside a database, if something is.
+/// Damage inside a database, if any.
 fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     Ok((said != "ok").then_some(said))
 }
 
-/// Whether an error says that the file is no sound database; that the disk is full or the file not to be read does not.
+/// Whether an error means that the file is damaged, not that the disk is full or the file unreadable.
 fn is_damage(error: &anyhow::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
     error
@@ -190,7 +190,7 @@ fn is_damage(error: &anyhow::Error) -> bool {
         .is_some_and(|code| matches!(code, DatabaseCorrupt | NotADatabase))
 }
 
-/// What is wrong with the database in a directory, if there is one and something is; nothing is written.
+/// Checks the database in a directory, if there is one, and returns its damage; writes nothing.
 pub fn look(place: &Path) -> Result<Option<String>> {
     let path = path(place);
     if !path.exists() {
@@ -208,11 +208,11 @@ pub fn look(place: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Gives a database another name, with what belongs to it.
+/// Renames a database, with the files beside it.
 fn set_aside(path: &Path, name: &str) -> Result<PathBuf> {
     let file = path.file_name().unwrap_or_default().display().to_string();
     let target = path.with_file_name(format!("{file}.{name}"));
-    // The journal proper last: as long as it is there, it is found damaged again.
+    // The database itself last: as long as it is there, it is found damaged again.
     for suffix in ["-wal", "-shm", ""] {
         match fs::rename(path.with_file_name(format!("{file}{suffix}")), target.with_file_name(format!("{file}.{name}{suffix}")))
         {
@@ -226,15 +226,15 @@ fn set_aside(path: &Path, name: &str) -> Result<PathBuf> {
 }
 
 impl Journal {
-    /// Opens the database in a directory, for one contract on one chain: another's is refused. One that is damaged, or of a chain that
-    /// began anew, as its first block shows, is set aside: the chain tells what is open, and the key what was committed to.
+    /// Opens the database in a directory, for one contract on one chain, and refuses that of another. Sets aside one that is damaged, or
+    /// of a chain that began anew, as its first block shows: the chain then has the open jobs, and the key opens their commitments.
     pub fn open(place: &Path, chain: u64, contract: Address, genesis: Option<B256>) -> Result<Self> {
         let path = path(place);
         let open = || -> Result<Self> {
             make_private(&path)?;
             let connection = Connection::open(&path)?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
-            // Every transaction is on the disk when it is over.
+            // Every transaction is on the disk when it ends.
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.busy_timeout(std::time::Duration::from_secs(5))?;
             if let Some(said) = damage(&connection)? {
@@ -279,7 +279,7 @@ impl Journal {
         self.db.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the stores have a result, and for how many days they are to keep it: for good, if for none.
+    /// Notes that the stores have a result, and for how many days they must keep it; without days, for ever.
     pub fn keep(&self, object: Object, days: f64) -> Result<()> {
         if days > 0.0 {
             let seconds = (days * 86_400.0) as i64;
@@ -291,7 +291,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Results that need not be kept any more.
+    /// Results whose days are over.
     pub fn outdated(&self) -> Result<Vec<Object>> {
         let db = self.db();
         let mut query = db.prepare("SELECT name, sealed FROM kept WHERE until <= unixepoch()")?;
@@ -305,25 +305,25 @@ impl Journal {
         Ok(objects)
     }
 
-    /// Notes that a result is kept no more.
+    /// Forgets a result.
     pub fn removed(&self, object: Object) -> Result<()> {
         self.db().execute("DELETE FROM kept WHERE name = ?", [object.name()])?;
         Ok(())
     }
 
-    /// Something written under a name.
+    /// The value stored under a name.
     pub fn fact(&self, name: &str) -> Result<Option<String>> {
         let found = self.db().query_row("SELECT value FROM fact WHERE name = ?", [name], |row| row.get(0));
         Ok(found.optional()?)
     }
 
-    /// Writes something under a name.
+    /// Stores a value under a name.
     pub fn set_fact(&self, name: &str, value: &str) -> Result<()> {
         self.db().execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", [name, value])?;
         Ok(())
     }
 
-    /// Writes a job as it is now; when it returns, it is on the disk.
+    /// Writes a job's present state; when this returns, it is on the disk.
     pub fn put(&self, job: &Job) -> Result<()> {
         self.db().execute(
             "INSERT INTO job (node, task, deadline, stage, redundancy, place, lot, kind, value, salt, result, outcome, paid)
@@ -351,7 +351,7 @@ impl Journal {
         Ok(())
     }
 
-    /// A job by what names it.
+    /// The job with these identifiers.
     pub fn job(&self, node: u32, task: u64, deadline: u64) -> Result<Option<Job>> {
         let found = self.db().query_row(
             "SELECT * FROM job WHERE node = ? AND task = ? AND deadline = ?",
@@ -361,7 +361,7 @@ impl Journal {
         Ok(found.optional()?)
     }
 
-    /// The newest job of a node's about a task.
+    /// A node's newest job for a task.
     pub fn latest(&self, node: u32, task: u64) -> Result<Option<Job>> {
         let found = self.db().query_row(
             "SELECT * FROM job WHERE node = ? AND task = ? ORDER BY deadline DESC LIMIT 1",
@@ -371,7 +371,7 @@ impl Journal {
         Ok(found.optional()?)
     }
 
-    /// A node's jobs that are not over, the oldest first.
+    /// A node's jobs that have not ended, the oldest first.
     pub fn open_jobs(&self, node: u32) -> Result<Vec<Job>> {
         let db = self.db();
         let mut query = db.prepare_cached("SELECT * FROM job WHERE node = ? AND stage <> 'over' ORDER BY deadline")?;
@@ -379,7 +379,7 @@ impl Journal {
         Ok(jobs.collect::<Result<_, _>>()?)
     }
 
-    /// How many of a node's jobs came to what, and what they earned in wei.
+    /// The number of a node's jobs by outcome, and the wei earned with each.
     pub fn outcomes(&self, node: u32) -> Result<Vec<(String, u64, u128)>> {
         let db = self.db();
         let mut query = db.prepare_cached("SELECT outcome, paid FROM job WHERE node = ? AND outcome IS NOT NULL")?;
@@ -393,7 +393,7 @@ impl Journal {
         Ok(sums.into_iter().map(|(outcome, (count, paid))| (outcome, count, paid)).collect())
     }
 
-    /// Forgets the oldest of a node's jobs that are over.
+    /// Forgets the oldest of a node's ended jobs.
     pub fn trim(&self, node: u32) -> Result<()> {
         self.db().execute(
             "DELETE FROM job WHERE node = ?1 AND stage = 'over' AND deadline <
@@ -403,7 +403,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Why the agent has a node paused.
+    /// The agent's reasons for a node's pause.
     pub fn pauses(&self, node: u32) -> Result<Vec<String>> {
         let db = self.db();
         let mut query = db.prepare_cached("SELECT why FROM pause WHERE node = ? ORDER BY why")?;
@@ -411,32 +411,32 @@ impl Journal {
         Ok(reasons.collect::<Result<_, _>>()?)
     }
 
-    /// Adds a reason to pause a node; whether it is new.
+    /// Adds a reason to pause a node; returns whether it is new.
     pub fn pause(&self, node: u32, why: &str) -> Result<bool> {
         Ok(self.db().execute("INSERT OR IGNORE INTO pause VALUES (?, ?)", params![node, why])? > 0)
     }
 
-    /// Takes a reason away; whether it was there.
+    /// Removes a reason; returns whether it was there.
     pub fn unpause(&self, node: u32, why: &str) -> Result<bool> {
         Ok(self.db().execute("DELETE FROM pause WHERE node = ? AND why = ?", params![node, why])? > 0)
     }
 
-    /// Whether something was taken from a node for an answer, and its operator has not resumed it since.
+    /// Whether a node was slashed for an answer, and its operator has not resumed it since.
     pub fn slashed(&self, node: u32) -> Result<bool> {
         Ok(self.fact(&slashed(node))?.is_some())
     }
 
-    /// Notes that something was taken from a node, as the chain has it.
+    /// Notes that a node was slashed, according to the chain.
     pub fn set_slashed(&self, node: u32) -> Result<()> {
         self.set_fact(&slashed(node), "some task")
     }
 
-    /// A node that was judged stands: from now on it is its operator who resumes it, if anybody does.
+    /// Notes that a judged node is paused: from now on, its operator resumes it, if anybody does.
     pub fn stands(&self, node: u32) -> Result<()> {
         self.set_fact(&stands(node), "yes")
     }
 
-    /// A node's models that are to be downloaded, or, if `done`, that are and are not reported yet.
+    /// A node's models that must be downloaded, or, if `done`, that are downloaded and not reported yet.
     pub fn downloads(&self, node: u32, done: bool) -> Result<Vec<u64>> {
         let db = self.db();
         let mut query = db.prepare_cached("SELECT model FROM download WHERE node = ? AND done = ?")?;
@@ -444,24 +444,24 @@ impl Journal {
         Ok(models.collect::<Result<_, _>>()?)
     }
 
-    /// A model is there, and is to be reported.
+    /// Notes that a model is there and must be reported.
     pub fn downloaded(&self, node: u32, model: u64) -> Result<()> {
         self.db().execute("INSERT OR REPLACE INTO download VALUES (?, ?, 1)", params![node, model as i64])?;
         Ok(())
     }
 
-    /// Nothing is left to do about a model.
+    /// Forgets a model's download.
     pub fn forget_download(&self, node: u32, model: u64) -> Result<()> {
         self.db().execute("DELETE FROM download WHERE node = ? AND model = ?", params![node, model as i64])?;
         Ok(())
     }
 
-    /// Where reading events has come to.
+    /// The cursor of the events.
     pub fn cursor(&self) -> Result<Option<Cursor>> {
         self.fact("cursor")?.map(|text| serde_json::from_str(&text).context("the journal's cursor")).transpose()
     }
 
-    /// Writes what events have told, and how far they were read, in one go.
+    /// Writes news of events and their cursor in one transaction.
     pub fn learn(&self, cursor: &Cursor, news: &[News]) -> Result<()> {
         let mut db = self.db();
         let all = db.transaction()?;
@@ -483,7 +483,7 @@ impl Journal {
                 News::Slashed { node, task } => {
                     all.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", params![slashed(*node), task.to_string()])?
                 }
-                // The agent resumes nothing while it has a reason to pause: it was the operator, who knows of it.
+                // The agent resumes nothing while it has a reason to pause. So its operator did, who knows of the reason.
                 News::Resumed { node } => {
                     if all.execute("DELETE FROM fact WHERE name = ?", [stands(*node)])? > 0 {
                         all.execute("DELETE FROM pause WHERE node = ? AND why = ?", params![node, JUDGED])?;
@@ -499,28 +499,28 @@ impl Journal {
     }
 }
 
-/// The fact for which task something was taken from a node.
+/// The name of the fact that a node was slashed for a task.
 fn slashed(node: u32) -> String {
     format!("slashed {node}")
 }
 
-/// The fact that a node that was judged was seen paused.
+/// The name of the fact that a judged node was seen paused.
 fn stands(node: u32) -> String {
     format!("stands {node}")
 }
 
-/// What events tell of a node.
+/// News of a node from events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
     /// It is in a validation group.
     Group { node: u32, task: u64, place: u32 },
-    /// What a task came to for it, and what it earned in wei.
+    /// A task's outcome for it, and wei earned.
     Outcome { node: u32, task: u64, outcome: String, paid: u128 },
     /// It is asked to download a model.
     Download { node: u32, model: u64 },
-    /// It answered wrong, or withheld its answer, as a group has it.
+    /// A group has judged its answer wrong, or it withheld the answer.
     Judged { node: u32 },
-    /// Something was taken from it for that.
+    /// It was slashed for that.
     Slashed { node: u32, task: u64 },
     /// It takes tasks again.
     Resumed { node: u32 },
@@ -549,7 +549,7 @@ mod tests {
         assert_eq!(journal.job(3, job.task, 99).unwrap(), Some(job.clone()));
         assert_eq!(journal.pauses(3).unwrap(), ["gpu"]);
         assert!(Journal::open(place.path(), 2, contract, None).is_err());
-        // Events add what they know, and the cursor with it.
+        // Events add their news, together with the cursor.
         let cursor = Cursor::new(1, contract, 5);
         let outcome = News::Outcome { node: 3, task: job.task, outcome: "right".into(), paid: 12 };
         journal.learn(&cursor, &[News::Group { node: 3, task: job.task, place: 4 }, outcome]).unwrap();
@@ -576,7 +576,7 @@ mod tests {
         assert_eq!(journal.outdated().unwrap(), [over]);
         journal.removed(over).unwrap();
         assert_eq!(journal.outdated().unwrap(), []);
-        // One that is put again is kept anew.
+        // A result stored again is kept anew.
         journal.keep(week, 1e-9).unwrap();
         assert_eq!(journal.outdated().unwrap(), [week]);
         journal.keep(week, 7.0).unwrap();
@@ -601,7 +601,7 @@ mod tests {
         assert!(journal.open_jobs(1).unwrap().is_empty());
         (0..2_000).for_each(|task| journal.put(&Job { task, ..job.clone() }).unwrap());
         drop(journal);
-        // Its inner pages, then its head.
+        // First its inner pages, then its head.
         for damaged in [8_192..60_000, 0..100] {
             let file = path(place.path());
             let mut bytes = fs::read(&file).unwrap();
@@ -617,7 +617,7 @@ mod tests {
         let kept =
             fs::read_dir(place.path()).unwrap().flatten().filter(|file| file.file_name().to_string_lossy().contains("sqlite."));
         assert_eq!(kept.count(), 3);
-        // What cannot be read is left as it is.
+        // An unreadable database is left alone.
         drop(open(8));
         let other = tempfile::tempdir().unwrap();
         fs::create_dir(path(other.path())).unwrap();
@@ -642,7 +642,7 @@ mod tests {
         let journal = Journal::open(place.path(), 1, Address::ZERO, None).unwrap();
         journal.put(&Job::new(1, 1, 1, 1, 0)).unwrap();
         assert_eq!(modes(), private);
-        // What an agent has left there that was less careful, and was killed.
+        // Left by an agent that was less careful, and was killed.
         for (name, _) in &private {
             fs::set_permissions(place.path().join(name), PermissionsExt::from_mode(0o644)).unwrap();
         }

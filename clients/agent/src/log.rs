@@ -1,6 +1,6 @@
 //! The log's lines.
 
-/// Says what goes on, in the log.
+/// Writes a line to the log.
 #[macro_export]
 macro_rules! say {
     ($($part:tt)*) => { tracing::info!($($part)*) };

@@ -54,7 +54,7 @@ struct Cli {
     /// The configuration
     #[arg(long, env = "MUSTER_AGENT_CONFIG", default_value = "/etc/muster-agent.toml", global = true)]
     config: PathBuf,
-    /// Which lines the log has, on standard error: a level, or levels by module
+    /// The log's lines on standard error: a level, or levels by module
     #[arg(long, env = "MUSTER_LOG", value_name = "FILTER", default_value = "info", global = true)]
     log: String,
     /// The log as JSON, an object a line
@@ -68,9 +68,9 @@ struct Cli {
 enum Command {
     /// Work until SIGTERM or SIGINT, then finish what runs, reveal what is open, pause, and end; a second one ends at once
     Run,
-    /// Check configuration, keys, chain, balance, GPU, executor and stores, and say what to do
+    /// Check configuration, keys, chain, balance, GPU, executor and stores, and print remedies
     Doctor,
-    /// Write a configuration with a node for each card of this machine, as NVIDIA's library tells of them
+    /// Write a configuration with a node for each card that NVIDIA's library finds
     Init(init::Asked),
     /// Fetch a model into the folder of [hub], and compare it with the digests that the hub states
     Fetch {
@@ -101,7 +101,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The directory, as long as the process lives: another that uses it would send other transactions under the same numbers.
+/// The directory's lock, for the life of the process: a second one would send other transactions under the same nonces.
 fn lock(config: &Config) -> Result<Lock> {
     match Lock::take(&config.home) {
         Err(Error::InUse { path }) => bail!("another agent uses {}", path.display()),
@@ -148,7 +148,7 @@ async fn run(path: &std::path::Path) -> Result<()> {
     if let (Some(listener), Some(streams), Some(settings)) = (streaming, shared.streams.clone(), &shared.config.stream) {
         let listeners = settings.listeners;
         serving.spawn(async move {
-            // What is shown is no answer: the work goes on without it.
+            // Streams are no answers: the work goes on without them.
             if let Err(error) = stream::serve(streams, listener, listeners).await {
                 tracing::error!("answers are not shown any more: {error:#}");
             }
@@ -170,7 +170,7 @@ async fn run(path: &std::path::Path) -> Result<()> {
     Ok(())
 }
 
-/// A node, from its self-test on; what keeps it from beginning is tried again.
+/// A node, from its self-test on; retries if it cannot begin.
 async fn live(shared: Arc<Shared>, settings: config::Node) -> End {
     let mut draining = shared.draining.clone();
     let mut rest = Duration::from_secs(5);
@@ -194,7 +194,7 @@ async fn live(shared: Arc<Shared>, settings: config::Node) -> End {
     }
 }
 
-/// The first signal asks to end, the second ends.
+/// The first signal asks it to end, the second ends it at once.
 fn listen(drain: watch::Sender<bool>) -> Result<()> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::spawn(async move {

@@ -1,10 +1,10 @@
-//! What is measured of the agent and its nodes.
+//! Metrics of the agent and its nodes.
 
 use std::time::Duration;
 
 use muster_client::observe::{self, now, Described};
 
-/// Every metric: its name without `muster_agent_`, whether it is a counter, and what it is.
+/// Every metric: its name without `muster_agent_`, whether it is a counter, and its description.
 const ALL: [Described; 28] = [
     ("info", false, "1; version, chain and contract are labels"),
     ("looked_timestamp_seconds", false, "When the node last looked at the chain without trouble"),
@@ -40,10 +40,10 @@ const ALL: [Described; 28] = [
     ("endpoint_up", false, "Whether a node of the chain is asked, by its host"),
 ];
 
-/// What is measured.
+/// The agent's metrics.
 pub struct Metrics(pub observe::Metrics);
 
-/// One node's.
+/// One node's metrics.
 pub struct OfNode<'a>(pub &'a Metrics, pub &'a str);
 
 impl Default for Metrics {
@@ -70,7 +70,7 @@ impl OfNode<'_> {
         self.0 .0.set(name, &[("node", self.1)], value);
     }
 
-    /// Sets a value, unless it is less already and not 0.
+    /// Sets a value, unless the present one is less and not 0.
     pub fn set_least(&self, name: &'static str, value: f64) {
         let known = self.get(name).filter(|known| *known > 0.0);
         self.set(name, known.map_or(value, |known| known.min(value)));
@@ -85,7 +85,7 @@ impl OfNode<'_> {
         self.0 .0.add(name, &[("node", self.1)], value);
     }
 
-    /// Sets the values of a metric that has a label more, and forgets its others.
+    /// Sets the values of a metric with one more label, and forgets its other values.
     pub fn set_all(&self, name: &'static str, by: &str, values: impl IntoIterator<Item = (String, f64)>) {
         let values = values.into_iter().map(|(what, value)| (vec![(by.to_string(), what)], value));
         self.0 .0.replace(name, &[("node", self.1)], values);
@@ -96,7 +96,7 @@ impl OfNode<'_> {
         self.set("looked_timestamp_seconds", now() as f64);
     }
 
-    /// How long ago that was.
+    /// The time since then.
     pub fn last_looked(&self) -> Option<Duration> {
         let looked = self.get("looked_timestamp_seconds")? as u64;
         Some(Duration::from_secs(now().saturating_sub(looked)))
@@ -107,7 +107,7 @@ impl OfNode<'_> {
 mod tests {
     use super::*;
 
-    /// Every metric that a rule or a picture names is there.
+    /// Every metric in a rule or a dashboard exists.
     #[test]
     fn rules_and_pictures_name_metrics_that_there_are() {
         for text in [include_str!("../deploy/alerts.yaml"), include_str!("../deploy/dashboard.json")] {

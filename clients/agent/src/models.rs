@@ -1,4 +1,4 @@
-//! Models: downloaded by the operator's own command, and reported to the contract.
+//! Models: downloaded by the operator's own command or from a hub, and reported to the contract.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -13,13 +13,13 @@ use tokio::time::timeout;
 use crate::shared::Shared;
 use crate::{apart, config, say};
 
-/// Bytes of what the command says that are logged.
+/// Bytes of the command's output that are logged.
 const NOISE: u64 = 16 << 10;
 
-/// Downloads a model that a node lacks, unless it has done so already, and notes that it is to be reported.
+/// Downloads a model that a node lacks, unless it is there already, and notes that it must be reported.
 ///
 /// # Errors
-/// If there is no command for it, or it fails, or is not done within this time.
+/// If there is no command for it, or the command fails or takes longer than this.
 pub async fn download(shared: &Shared, node: &config::Node, number: u32, model: u64, within: Duration) -> Result<()> {
     if shared.journal.downloads(number, true)?.contains(&model) {
         return Ok(());
@@ -51,12 +51,12 @@ pub async fn download(shared: &Shared, node: &config::Node, number: u32, model: 
     let saying = tokio::spawn(async move {
         let (mut said, mut from) = (Vec::new(), BufReader::new(stderr));
         let _ = (&mut from).take(NOISE).read_to_end(&mut said).await;
-        // What is more is read, so that the command is not held up, and dropped.
+        // Reads the rest, so that the command does not block, and drops it.
         let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
         said
     });
     let ended = timeout(within, child.wait()).await;
-    // What it has started goes with it, however it ended.
+    // Its child processes end with it in any case.
     if let Some(group) = group {
         let _ = kill_process_group(group, Signal::KILL);
     }
@@ -70,12 +70,12 @@ pub async fn download(shared: &Shared, node: &config::Node, number: u32, model: 
     shared.journal.downloaded(number, model)
 }
 
-/// The fact whether a model has made room for another.
+/// The name of the fact that a model was removed for another.
 fn gone_fact(model: u64) -> String {
     format!("gone {model:#x}")
 }
 
-/// Notes that models have gone, by whatever names they are known.
+/// Notes that models were removed, under all their names.
 fn note_gone(shared: &Shared, gone: &[String]) -> Result<()> {
     for repository in gone {
         for (id, name) in &shared.names {
@@ -87,7 +87,7 @@ fn note_gone(shared: &Shared, gone: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Of models that the chain says a node holds, those that have made room for others.
+/// Those of a node's models on the chain that were removed for others.
 ///
 /// # Errors
 /// If the journal cannot be read.

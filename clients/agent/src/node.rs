@@ -1,4 +1,4 @@
-//! A node's life: what the contract's state and the journal say it must do, again and again. Events only wake it.
+//! A node's life: it repeats the actions that the contract's state and the journal require. Events only wake it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,29 +26,29 @@ use crate::shared::Shared;
 use crate::work::{self, Failure, Work, Worked};
 use crate::{die, models, say};
 
-/// Failures in a row after which a node without golden tasks is paused: with some, they tell whose fault a failure was.
+/// Failures in a row after which a node without golden tasks is paused; golden tasks would show whose fault a failure was.
 const FAILURES_MOST: u32 = 2;
-/// A key that works for the node no more, as the chain shows it, is believed after so long: a node of the chain may be behind.
+/// How long the chain must show that the key no longer works for the node: a node of the chain may be behind.
 const DISMISSED: Duration = Duration::from_secs(20);
-/// How often groups are searched for commitments that the journal does not know.
+/// How often groups are searched for commitments that the journal lacks.
 const SEARCH: Duration = Duration::from_secs(30);
 /// The shortest rest between two looks.
 const SHORTEST: Duration = Duration::from_millis(50);
-/// How often transactions are looked after that were sent before, and the balance is weighed while nothing changes.
+/// How often earlier transactions are checked, and the balance, while nothing changes.
 const AFTER: Duration = Duration::from_secs(3);
-/// After so long without the chain a node does not count as ready.
+/// After this time without the chain a node does not count as ready.
 const BLIND: Duration = Duration::from_mins(1);
-/// The longest rest after looks that failed.
+/// The longest rest after failed looks.
 const REST: Duration = Duration::from_mins(1);
 
 type Test = JoinHandle<Result<Examined>>;
 
-/// Why a node's work has ended.
+/// The reason why a node's work has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The agent was asked to end.
     Asked,
-    /// The operator has taken the work from the key, or the key has left it.
+    /// The operator has ended the key's work for the node, or the key has left it.
     Dismissed,
 }
 
@@ -60,17 +60,17 @@ pub struct Node {
     working: Option<(u64, u64, JoinHandle<Result<Worked>>)>,
     downloading: Option<JoinHandle<()>>,
     testing: Option<Test>,
-    /// When the self-test is to be made.
+    /// The time of the next self-test.
     test_at: Option<Instant>,
     /// The GPU, once the self-test has found it.
     gpu: Option<Gpu>,
     /// Whether the self-test has been made.
     tested: bool,
-    /// Whether there are golden tasks, which tell whose fault a failure was.
+    /// Whether there are golden tasks, which show whose fault a failure was.
     golden: bool,
-    /// Whether the node is known to be judged, so that a self-test was begun after.
+    /// Whether the node is known to be judged, and a self-test was begun since.
     judged: bool,
-    /// Since when the key works for the node no more.
+    /// Since when the key no longer works for the node.
     dismissed: Option<Instant>,
     failures: u32,
     drive: Drive,
@@ -78,31 +78,31 @@ pub struct Node {
     searched: Option<Instant>,
     draining: bool,
     clock: Clock,
-    /// Which task the node has, by number and deadline, and how many seconds before the deadline an error is reported.
+    /// The node's task, by number and deadline, and how many seconds before the deadline an error is reported.
     lead: Option<(u64, u64, u64)>,
-    /// When that is.
+    /// That time.
     due: Option<Instant>,
-    /// When its transactions were looked after last.
+    /// When its transactions were last checked.
     ticked: Option<Instant>,
-    /// When its balance was weighed last, and against how many jobs.
+    /// When its balance was last checked, and against how many jobs.
     weighed: Option<(Instant, usize)>,
-    /// When it last asked for work that nobody else would ask for.
+    /// When it last asked for work in a way that others would not do for it.
     poked: Option<Instant>,
-    /// The block that something can be done after.
+    /// The block after which something can be done.
     awaits: Option<u64>,
-    /// The models that it held when it was last looked at.
+    /// The models that it held at the last look.
     held: Vec<u64>,
-    /// Whether a task waits that it would not take.
+    /// Whether a task waits that it would refuse.
     heed: Heed,
 }
 
-/// Whether a task's time is over, and no answer to it counts any more.
+/// Whether a task's deadline has passed, so that no answer counts any more.
 fn late(task: &IMuster::TaskView, head: &Head) -> bool {
     matches!(task.status, 3 | 6) && task.deadline < head.timestamp
 }
 
 impl Node {
-    /// One that begins with its self-test.
+    /// A new node, which begins with its self-test.
     pub fn new(shared: Arc<Shared>, ready: Ready) -> Result<Self> {
         let answers = &ready.answers;
         for why in [DRAIN, FAILURES] {
@@ -156,7 +156,7 @@ impl Node {
         self.ready.answers.number
     }
 
-    /// Works until the agent is to end and nothing is left that could be lost.
+    /// Works until the agent is asked to end and nothing is left that could be lost.
     pub async fn run(mut self) -> End {
         let mut draining = self.shared.draining.clone();
         let mut rest = Duration::from_secs(1);
@@ -174,7 +174,7 @@ impl Node {
                     OfNode(&self.shared.metrics, self.name()).looked();
                     rest = Duration::from_secs(1);
                     let every = self.shared.config.look_every();
-                    // What is refused again and again is not tried all the time.
+                    // Actions that are refused repeatedly are not tried all the time.
                     self.drive.rest().map_or(every, |due| due.clamp(SHORTEST, every))
                 }
                 Err(error) => {
@@ -201,7 +201,8 @@ impl Node {
         }
     }
 
-    /// A node that the contract refuses, as where its programs have expired, or that has not seen the chain for a while, can take no task.
+    /// Notes that the node cannot take tasks: the contract refuses it, because its programs have expired, or it has not seen the chain
+    /// for a while.
     fn is_blind(&self, error: &anyhow::Error) {
         let metrics = OfNode(&self.shared.metrics, self.name());
         if !passes(error) || metrics.last_looked().is_none_or(|ago| ago > BLIND) {
@@ -209,11 +210,11 @@ impl Node {
         }
     }
 
-    /// Looks once, and does what is to be done; why nothing ever will be, if so.
+    /// Looks once, and acts; returns the reason to end, if there is one.
     async fn step(&mut self) -> Result<Option<End>> {
         let (shared, number) = (self.shared.clone(), self.number());
         let muster = &shared.chain.muster;
-        // First: on a full disk nothing else can be done.
+        // First: on a full disk nothing else works.
         self.answers().measure_disk()?;
         let finished = self.finished().await?;
         self.test().await?;
@@ -224,7 +225,7 @@ impl Node {
             self.answers().account.sender().tick().await?;
             self.ticked = Some(Instant::now());
         }
-        // At once: each question takes as long as the way to the node.
+        // Concurrently: each question takes a round trip.
         let (head, view, running) = tokio::join!(
             muster.endpoints().recent_head(),
             muster.read(IMuster::nodeCall { number }),
@@ -283,7 +284,7 @@ impl Node {
             let (block, most) = (muster.endpoints().pulse().block_time(), Duration::from_secs(shared.config.drive_within));
             drive::leaves(what, block, nodes, view.parked == drive::RESERVED, most)
         });
-        // Nobody else does it, so it is done at the first look; if it is of no use, not at every one.
+        // Nobody else does it, so it is done at the first look; if it is useless, not at every one.
         let at_once = |poked: Instant| poked.elapsed() >= muster.endpoints().pulse().block_time() * 4;
         let poke = wanted.filter(|what| matches!(what, What::Poke(_)) && self.poked.is_none_or(at_once));
         if poke.is_some() {
@@ -305,7 +306,7 @@ impl Node {
         Ok((self.draining && safe && running.is_none() && matches!(view.status, 0 | 5)).then_some(End::Asked))
     }
 
-    /// Sends what has just been computed, and begins what its receipt says that the node was given: nobody has to be asked for either.
+    /// Sends a new result, and begins the task that its receipt gives the node: neither needs another question.
     async fn answer_at_once(&mut self) -> Result<()> {
         if self.dismissed.is_some() {
             return Ok(());
@@ -324,7 +325,7 @@ impl Node {
         }
     }
 
-    /// Takes a task that a receipt says the node was given. Where that is not all that has to be known, the next look finds it.
+    /// Takes a task that a receipt gives to the node. If more information is needed, the next look finds it.
     async fn take(&mut self, Given { task, deadline, place }: Given) -> Result<()> {
         let (shared, number) = (self.shared.clone(), self.number());
         if self.working.is_some() || shared.journal.job(number, task, deadline)?.is_some() {
@@ -352,8 +353,8 @@ impl Node {
         Ok(works)
     }
 
-    /// What a key does that works for the node no more: it reveals what it has committed to, which nobody else can and anybody
-    /// may, and begins nothing.
+    /// The remaining work of a key that no longer works for the node. It reveals its commitments, which nobody else could,
+    /// and begins nothing.
     async fn dismissed(&mut self, head: &Head, running: Option<&IMuster::TaskView>) -> Result<Option<End>> {
         let (shared, number) = (self.shared.clone(), self.number());
         if self.dismissed.is_none() {
@@ -385,8 +386,8 @@ impl Node {
         Ok((believed && jobs.is_empty()).then_some(End::Dismissed))
     }
 
-    /// What a judgement asks for: a self-test that begins after it, and to know when the node stands, from where on it is the
-    /// operator who resumes it.
+    /// Reacts to a judgement: begins a self-test after it, and notes when the node is paused, because from then on the operator
+    /// resumes it.
     fn is_judged(&mut self, status: u8) -> Result<()> {
         let judged = self.shared.journal.pauses(self.number())?.iter().any(|why| why == JUDGED);
         if judged && !self.judged {
@@ -399,7 +400,7 @@ impl Node {
         Ok(())
     }
 
-    /// The journal's jobs, made to agree with what the contract says.
+    /// Updates the journal's jobs to match the contract's state, and returns the open ones.
     async fn reconcile(
         &mut self,
         head: &Head,
@@ -408,7 +409,7 @@ impl Node {
     ) -> Result<Vec<Job>> {
         let (shared, number) = (self.shared.clone(), self.number());
         let journal = &shared.journal;
-        // What is over here runs there: a node that is behind tells of it, and not of what came after.
+        // A job that ended here and runs there comes from a node that is behind, and so lacks later changes.
         let mut behind = false;
         if let Some(task) = running {
             let known = journal.job(number, task.id, task.deadline)?;
@@ -444,7 +445,7 @@ impl Node {
         jobs.iter().filter(|job| is_running(job)).for_each(|job| self.answers().seen(job));
         jobs.retain(|job| job.stage != Stage::Over);
         let known = jobs.iter().filter(|job| job.place > 0 && job.stage >= Stage::Committed).count();
-        // Once whatever the chain counts: a commitment that cannot be slashed is not counted, and may be unknown to a new journal.
+        // Once regardless of the chain's count: it omits commitments that cannot be slashed, and a new journal may lack these.
         let (first, due) = (self.searched.is_none(), self.searched.is_none_or(|searched| searched.elapsed() >= SEARCH));
         if first || usize::from(view.openCommitments) > known && due {
             self.searched = Some(Instant::now());
@@ -459,7 +460,7 @@ impl Node {
         Ok(jobs)
     }
 
-    /// Takes up what this key has committed to on another machine, or before the journal was lost.
+    /// Adopts this key's commitment from another machine, or from before the journal was lost.
     async fn rescue(&self, job: &mut Job) -> Result<()> {
         let place = job.place;
         match self.shared.chain.committed(&self.answers().secrets, job.task, self.number()).await? {
@@ -476,15 +477,14 @@ impl Node {
         }
     }
 
-    /// Begins to work on a task, unless that is being done. A node whose self-test failed reports an error: what it would
-    /// answer is not what its name promises. So does one whose self-test takes longer than the task may.
-    /// Only what is the node's `own` now.
+    /// Begins to work on a task, unless it has begun. Reports an error if the self-test failed, because the answers would not be
+    /// those that the node's name promises, or if it takes longer than the task may. Only for the node's `own` present task.
     fn begin(&mut self, job: &Job, own: bool) -> Result<()> {
         if self.working.is_some() || !own {
             return Ok(());
         }
         let left = job.deadline.saturating_sub(self.clock.now());
-        // Of long tasks what is configured; of short ones it must leave time to run.
+        // Long tasks use the configured lead; short ones must keep time to run.
         let lead = match self.lead {
             Some((task, deadline, lead)) if (task, deadline) == (job.task, job.deadline) => lead,
             _ => self.ready.settings.lead.min(left / 10),
@@ -532,14 +532,14 @@ impl Node {
             running.abort();
             let executor = self.ready.executor.clone();
             tokio::spawn(async move {
-                // When the work has let go of it.
+                // Once the work has released it.
                 let _ = running.await;
                 executor.stop_idle().await;
             });
         }
     }
 
-    /// What has come of the work, if it is done; whether it is.
+    /// Handles the result of finished work; returns whether there was any.
     async fn finished(&mut self) -> Result<bool> {
         if !self.working.as_ref().is_some_and(|(_, _, running)| running.is_finished()) {
             return Ok(false);
@@ -550,15 +550,15 @@ impl Node {
             Err(error) => anyhow::bail!("the work on task {task} broke off: {error}"),
         };
         match worked.failed {
-            // The next one would not wait either: none is to come before it is known how the node is.
+            // The next task would fail likewise: the node takes none before its state is known.
             Some((Fault::Time, why)) if self.testing.is_some() => {
                 self.answers().begin(SELF_TEST, &format!("task {task} failed during the self-test: {why}"))?;
             }
-            // A task alone cannot tell whether it is to blame: an input may end the executor of any node. Golden tasks can, and
-            // are run before the next task. They alone pause a node that has some, or whoever sends such inputs could.
+            // One task cannot show who is to blame: an input may end the executor of any node. Golden tasks can, and run before the
+            // next task. Only they pause a node that has some; otherwise the sender of such inputs could.
             Some((Fault::Node | Fault::Time, why)) => {
                 self.failures += 1;
-                // One that is being made tells as much.
+                // A self-test under way answers the same question.
                 if self.testing.is_none() {
                     self.test_at = Some(Instant::now());
                 }
@@ -580,7 +580,7 @@ impl Node {
         Duration::from_secs(self.ready.settings.retest_after)
     }
 
-    /// Makes the self-test when it is due, and looks at what has come of it.
+    /// Begins the self-test when it is due, and handles its result.
     async fn test(&mut self) -> Result<()> {
         let due = self.test_at.is_some_and(|at| at <= Instant::now());
         if self.testing.is_none() && self.working.is_none() && due {
@@ -615,11 +615,11 @@ impl Node {
         self.ready.answers.begin(SELF_TEST, &wrong)
     }
 
-    /// What a self-test ends that passed.
+    /// Ends the reasons to pause that a passed self-test refutes.
     fn passed(&mut self) -> Result<()> {
         let answers = &self.ready.answers;
         answers.end(SELF_TEST)?;
-        // One that is due tells of what has been since this one began.
+        // Another one is due if something has happened since this one began.
         if self.test_at.is_none() {
             if answers.shared.journal.unpause(answers.number, FAILURES)? {
                 say!("{}: the executor starts: it is tried again", answers.name);
@@ -632,7 +632,7 @@ impl Node {
         Ok(())
     }
 
-    /// Downloads what the contract asked for, and reports what is there.
+    /// Downloads requested models, and reports those that are there.
     async fn report_models(&mut self, view: &IMuster::NodeView) -> Result<()> {
         let (shared, number) = (self.shared.clone(), self.number());
         let journal = &shared.journal;
@@ -642,14 +642,14 @@ impl Node {
             }
         }
         if self.downloading.as_ref().is_none_or(JoinHandle::is_finished) {
-            // While a task runs it has the machine to itself.
+            // A running task has the machine to itself.
             if let Some(model) = journal.downloads(number, false)?.first().copied().filter(|_| self.working.is_none()) {
                 let (shared, settings) = (shared.clone(), self.ready.settings.clone());
                 self.downloading = Some(tokio::spawn(async move {
                     let within = Duration::from_secs(settings.download_within);
                     if let Err(error) = models::download(&shared, &settings, number, model, within).await {
                         tracing::warn!("{}: {error:#}", settings.name);
-                        // It was a wish; a task that needs it tries again.
+                        // Requests are optional; a task that needs the model tries again.
                         let _ = shared.journal.forget_download(number, model);
                     }
                 }));
@@ -678,14 +678,14 @@ impl Node {
         models.iter().try_for_each(|model| journal.forget_download(number, *model))
     }
 
-    /// Says of a node that is another's that it takes no tasks.
+    /// Reports a node that is another key's: it takes no tasks.
     fn tell_apart(&self) {
         let metrics = OfNode(&self.shared.metrics, self.name());
         metrics.set("ready", 0.0);
         metrics.set_all("paused_by_agent", "why", []);
     }
 
-    /// Says how the node is, to who measures it.
+    /// Updates the node's metrics.
     fn tell(&self, view: &IMuster::NodeView, running: Option<&IMuster::TaskView>, jobs: &[Job], ready: bool) -> Result<()> {
         let metrics = OfNode(&self.shared.metrics, self.name());
         metrics.set("ready", f64::from(u8::from(ready && !self.draining)));

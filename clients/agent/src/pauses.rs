@@ -1,4 +1,4 @@
-//! Why the agent takes a node out of work, and when it brings it back. A pause of the operator's own is left alone.
+//! The agent's reasons to pause a node, and when it resumes the node. It does not touch a pause of the operator's own.
 
 use std::time::{Duration, Instant};
 
@@ -16,33 +16,33 @@ use crate::{disk, say};
 
 pub use muster_client::pause::{BALANCE, DISK, DRAIN, FAILURES, GPU, JUDGED, SELF_TEST};
 
-/// How often the GPU is asked after.
+/// How often the GPU is checked.
 const LOOK: Duration = Duration::from_secs(5);
-/// A transaction pays at most so many times the base fee, see `Sending::fee_percent`.
+/// The highest fee cap of a transaction as a multiple of the base fee, see `Sending::fee_percent`.
 const FEE: u64 = 2;
-/// The fact which pause of the node is the agent's: `no` when that one is over.
+/// The name of the fact that identifies the agent's own pause of the node; `no` once that one is over.
 fn ours(number: u32) -> String {
     format!("paused {number}")
 }
 
-/// Notes that a node's present pause is the agent's, of another machine or before the journal was lost.
+/// Notes that a node's present pause is the agent's, from another machine or before the journal was lost.
 pub fn is_ours(journal: &Journal, number: u32) -> Result<()> {
     journal.set_fact(&ours(number), &stamp().to_string())
 }
 
-/// A name for what is done once now.
+/// A unique name for a single action.
 fn stamp() -> u128 {
     std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis()
 }
 
-/// What is looked at now and then.
+/// Checks that run now and then.
 #[derive(Default)]
 pub struct Watchdog {
     looked: Option<Instant>,
 }
 
 impl Watchdog {
-    /// Asks after the GPU.
+    /// Checks the GPU.
     pub fn look(&mut self, answers: &Answers, gpu: &Gpu) -> Result<()> {
         if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
             return Ok(());
@@ -73,7 +73,7 @@ impl Watchdog {
 }
 
 impl Answers {
-    /// A reason to pause the node.
+    /// Adds a reason to pause the node.
     pub fn begin(&self, why: &str, text: &str) -> Result<()> {
         if self.shared.journal.pause(self.number, why)? {
             self.shared.alert(&self.name, why, &format!("{text}; the node is being paused"));
@@ -81,7 +81,7 @@ impl Answers {
         Ok(())
     }
 
-    /// The reason is gone.
+    /// Removes a reason.
     pub fn end(&self, why: &str) -> Result<()> {
         if self.shared.journal.unpause(self.number, why)? {
             say!("{}: no reason to pause any more: {why}", self.name);
@@ -89,7 +89,7 @@ impl Answers {
         Ok(())
     }
 
-    /// Whether there is room on the disk for tasks.
+    /// Checks that the disk has room for tasks.
     pub fn measure_disk(&self) -> Result<()> {
         let (home, least) = (&self.shared.config.home, self.shared.config.least_free);
         let free = disk::free(&self.shared.config)?;
@@ -101,19 +101,19 @@ impl Answers {
             let text = format!("{} MiB are free on the disk, and {} MiB must be: make room", free >> 20, least >> 20);
             return self.begin(DISK, &text);
         }
-        // Some more than the least, so that it does not go to and fro.
+        // A margin above the least, against flapping.
         if free >= least.saturating_add(least / 4) {
             self.end(DISK)?;
         }
         Ok(())
     }
 
-    /// Whether the key can pay every reveal that is open or will be, and the pause itself.
+    /// Checks that the key can pay every open and future reveal, and the pause itself.
     pub async fn weigh(&self, head: &Head, jobs: &[Job]) -> Result<()> {
         let muster = &self.shared.chain.muster;
         let balance: U256 = muster.endpoints().ask("eth_getBalance", json!([self.account.address(), "latest"])).await?;
         let open = jobs.iter().filter(|job| job.stage < Stage::Revealed);
-        // What is not committed to yet takes two calls.
+        // A task without a commitment takes two calls.
         let calls: u64 = open.map(|job| if job.owes_reveal() { 1 } else { 2 }).sum::<u64>() + 1;
         let price = U256::from(head.base_fee_per_gas.unwrap_or_default()) * U256::from(FEE);
         let call = price * U256::from(self.shared.config.gas_per_call);
@@ -121,7 +121,7 @@ impl Answers {
         let metrics = OfNode(&self.shared.metrics, &self.name);
         metrics.set("balance_wei", balance.saturating_to::<u128>() as f64);
         metrics.set("balance_needed_wei", needed.saturating_to::<u128>() as f64);
-        // A task more takes two.
+        // One more task takes two calls.
         if balance < needed + call * U256::from(2) {
             let text = format!(
                 "{} has {}, and {calls} calls that are open may take {}: send it ether",
@@ -131,14 +131,14 @@ impl Answers {
             );
             return self.begin(BALANCE, &text);
         }
-        // Some more than the least, so that it does not go to and fro.
+        // A margin above the least, against flapping.
         if balance >= needed + call * U256::from(4) {
             self.end(BALANCE)?;
         }
         Ok(())
     }
 
-    /// Pauses the node where there is a reason, and brings it back when there is none, it is fit, and the pause was the agent's.
+    /// Pauses the node if there is a reason. Resumes it if there is none, the node is fit, and the pause was the agent's.
     pub async fn pause_or_resume(&self, status: u8, fit: bool) -> Result<()> {
         let journal = &self.shared.journal;
         let reasons = journal.pauses(self.number)?;
@@ -155,7 +155,7 @@ impl Answers {
             }
             (5, true) if fit => {
                 let Some(pause) = journal.fact(&ours(self.number))?.filter(|pause| pause != "no") else { return Ok(()) };
-                // Once for each pause: if it was done before a crash, the present pause is another's.
+                // Once for each pause: if it was done before a crash, the present pause is not the agent's.
                 match self.call(&format!("resume {pause}"), IMuster::resumeCall {}.abi_encode()).await? {
                     Called::Done(_) => {
                         journal.set_fact(&ours(self.number), "no")?;

@@ -1,4 +1,4 @@
-//! How the agent is doing: for Prometheus, and for who restarts what hangs.
+//! The agent's health: for Prometheus, and for supervisors that restart a hanging process.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use tokio::net::TcpListener;
 use crate::metrics::{Metrics, OfNode};
 use crate::shared::Shared;
 
-/// Takes the address at which to serve, or says why not.
+/// Opens the address to serve at, or returns the reason why it cannot.
 pub async fn listen(at: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(at).await.with_context(|| format!("cannot serve metrics at {at} (`listen`)"))
 }
 
-/// Serves `/metrics`, `/health` (every node has looked at the chain not long ago) and `/ready` (every node can take tasks).
+/// Serves `/metrics`, `/health` (every node has looked at the chain recently) and `/ready` (every node can take tasks).
 pub async fn serve(shared: Arc<Shared>, listener: TcpListener) -> Result<()> {
     let app = Router::new()
         .route("/metrics", get(metrics))
@@ -39,7 +39,7 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> ([(header::HeaderName, &'
     ([(header::CONTENT_TYPE, observe::CONTENT_TYPE)], metrics.text())
 }
 
-/// Says of each node what is wrong with it.
+/// Lists each node's problem.
 fn say_of_all(shared: &Shared, wrong: impl Fn(&str) -> Option<String>) -> (StatusCode, String) {
     let all: Vec<String> =
         shared.config.nodes.iter().filter_map(|node| wrong(&node.name).map(|what| format!("{}: {what}", node.name))).collect();

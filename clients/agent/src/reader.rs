@@ -1,5 +1,5 @@
-//! Reading the contract's events, once for all nodes: what they tell goes into the journal with the cursor, and wakes whom it
-//! concerns. Nothing hangs on them alone: nodes look at the contract's state by themselves too.
+//! Reads the contract's events, once for all nodes: their news goes into the journal together with the cursor, and wakes the nodes
+//! concerned. Nothing depends on events alone: nodes also look at the contract's state by themselves.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Heard {
     fn hear(&mut self, shared: &Shared, event: &Event) {
         let outcome =
             |node: u32, task: u64, outcome: &str, paid: u128| News::Outcome { node, task, outcome: outcome.into(), paid };
-        // Tasks first: whose they are, the nodes know.
+        // Tasks first: nodes know which tasks are theirs.
         match event {
             Event::AnswerCommitted(e) => self.tasks.insert(e.id),
             Event::AnswerRevealed(e) => self.tasks.insert(e.id),
@@ -105,7 +105,7 @@ impl Heard {
     }
 }
 
-/// What an operator compares whose node was judged wrong.
+/// Advice for the operator of a node that was judged wrong.
 fn what_to_look_at(shared: &Shared, judged: &IMuster::MemberJudged, right: Option<&B256>) -> String {
     let job = shared.journal.latest(judged.node, judged.id).ok().flatten();
     let own = job.as_ref().map(|job| format!(": it answered {}", job.value)).unwrap_or_default();
@@ -120,12 +120,12 @@ fn what_to_look_at(shared: &Shared, judged: &IMuster::MemberJudged, right: Optio
     )
 }
 
-/// How often events are asked for where nobody tells of them.
+/// How often to ask for events where no connection announces them.
 const EVERY: Duration = Duration::from_millis(500);
-/// Events are read at most so often, all that have come meanwhile at once: nodes are woken before, by what is told of them.
+/// The shortest time between two reads of events. Announcements wake nodes before.
 const PACE: Duration = Duration::from_secs(1);
 
-/// Wakes nodes by what they are told of, before it is read: that it is so they find out by themselves.
+/// Wakes nodes by announced events before they are read; the nodes check for themselves.
 pub async fn wake(shared: Arc<Shared>) {
     let mut events = shared.chain.muster.endpoints().pulse().events();
     loop {
@@ -133,18 +133,18 @@ pub async fn wake(shared: Arc<Shared>) {
             Ok(event) => {
                 let mut heard = Heard::default();
                 heard.hear(&shared, &event);
-                // A task that is created again under its number after a reorganisation is told of again.
+                // A reorganisation may create a task again under its number, and announces it again.
                 shared.remember(&event);
                 shared.wake(&heard.nodes, &heard.tasks);
             }
-            // What was missed is read.
+            // Missed announcements are read later.
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }
     }
 }
 
-/// Reads for as long as the process lives.
+/// Reads for the life of the process.
 pub async fn run(shared: Arc<Shared>) {
     loop {
         if let Err(error) = read(&shared).await {
@@ -158,7 +158,7 @@ async fn read(shared: &Arc<Shared>) -> Result<()> {
     let muster = &shared.chain.muster;
     let cursor = match shared.journal.cursor()? {
         Some(cursor) => cursor,
-        // What was before, the contract's state tells.
+        // The contract's state covers the time before.
         None => Cursor::new(shared.chain_id, muster.address(), shared.chain.head().await?.number),
     };
     let reading = Reading { every: EVERY, ..Reading::default() };

@@ -1,18 +1,18 @@
-//! The lines of JSON that an executor says (`executor.schema.json`).
+//! An executor's lines of JSON (`executor.schema.json`).
 
 use anyhow::{ensure, Context, Result};
 use serde::Deserialize;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-/// The longest line that an executor may say, in bytes.
+/// The longest line of an executor, in bytes.
 const LINE: u64 = 1 << 20;
 
-/// A line that it says.
+/// A line from an executor.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
     Ready(Ready),
-    /// What follows in the result, while it is made.
+    /// The next part of the result, while it is made.
     Piece {
         id: String,
         text: String,
@@ -27,7 +27,7 @@ pub enum Said {
     },
 }
 
-/// What an executor says of itself.
+/// An executor's description of itself.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Ready {
     pub name: String,
@@ -35,15 +35,15 @@ pub struct Ready {
     pub kinds: Vec<String>,
     #[serde(default)]
     pub stack: String,
-    /// How many tasks it takes at a time.
+    /// The most tasks it takes at a time.
     #[serde(default)]
     pub at_once: usize,
-    /// Whether it says pieces of results, where it is asked to.
+    /// Whether it sends pieces of results on request.
     #[serde(default)]
     pub streams: bool,
 }
 
-/// Whose fault it is that there is no result.
+/// The party at fault for a missing result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
@@ -53,13 +53,13 @@ pub enum Fault {
     Node,
     /// This node did not in time.
     Time,
-    /// Nobody's here: what the task asks for, or what has to come from outside, is not there, or not in time. The agent finds
-    /// that out; no executor says it.
+    /// Nobody here: an input, a model or a store is missing or late. Only the agent detects this; executors do not
+    /// report it.
     #[serde(skip)]
     World,
 }
 
-/// The next line that an executor says.
+/// The next line of the executor.
 pub async fn hear<R: AsyncBufRead + Unpin>(stdout: &mut R) -> Result<Said> {
     let mut line = Vec::new();
     let read = stdout.take(LINE).read_until(b'\n', &mut line).await?;

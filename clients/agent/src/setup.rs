@@ -1,4 +1,4 @@
-//! What must be there before a node works: its key, its GPU, an executor that answers as it should, and its place in the network.
+//! The conditions for a node to work: its key, its GPU, an executor with the right answers, and its place in the network.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use crate::journal::Job;
 use crate::shared::Shared;
 use crate::{config, golden, pauses, say, work};
 
-/// A node that can begin: it is joined. Whether its GPU and its executor are as they were is found out while it goes on, for
-/// what it has committed to must be revealed even if they are not.
+/// A node that can begin: it is joined. Its GPU and its executor are checked afterwards, because its commitments
+/// must be revealed even if these have changed.
 pub struct Ready {
     pub answers: Answers,
-    /// What opens inputs that are sealed to the node.
+    /// The key for inputs sealed to the node.
     pub private: Arc<Private>,
     pub settings: config::Node,
-    /// The GPU's name as it is registered, with the stack.
+    /// The GPU's registered name, with the stack.
     pub registered: String,
-    /// Its memory as it is registered, in GiB.
+    /// Its registered memory, in GiB.
     pub vram: u16,
     pub executor: Arc<Card>,
 }
 
-/// The key's account, and whose node it answers for.
+/// The key's account, and the node that it answers for.
 pub async fn account(shared: &Shared, node: &config::Node) -> Result<(Account, Secrets, Address)> {
     let (chain, contract) = (shared.chain_id, shared.config.muster);
     let wallet = node.wallet(chain).await?;
@@ -49,7 +49,7 @@ pub async fn account(shared: &Shared, node: &config::Node) -> Result<(Account, S
     Ok((Account::new(muster, sender), secrets, operator))
 }
 
-/// Gets a node to where it can begin; joins it, if that is configured and it never joined.
+/// Prepares a node until it can begin; joins it, if configured and it never joined.
 pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Ready> {
     let (account, secrets, operator) = account(shared, settings).await?;
     work::prepare(&shared.config.work(settings))?;
@@ -66,7 +66,7 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
     let muster = &shared.chain.muster;
     if operator != account.address() {
         match employ(shared, settings, &account, number).await {
-            // What it has committed to it reveals all the same.
+            // It still reveals its commitments.
             Err(error) if owed == Some(number) => tracing::warn!("{}: {error:#}", settings.name),
             employed => employed?,
         }
@@ -83,7 +83,7 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
     Ok(Ready { answers, private, settings: settings.clone(), registered, vram: view.vram, executor })
 }
 
-/// What a node is.
+/// A node's GPU, its name, and whether it has golden tasks.
 pub struct Examined {
     pub gpu: Gpu,
     /// The name to register it under.
@@ -92,20 +92,20 @@ pub struct Examined {
     pub golden: bool,
 }
 
-/// The fact for which node a key has answered.
+/// The name of the fact that tells for which node a key has answered.
 fn node_of(account: Address) -> String {
     format!("node of {account:#x}")
 }
 
-/// The node for which a key has committed to what is not revealed, whether it works for it still or not.
+/// The node for which a key has unrevealed commitments, whether it still works for it or not.
 fn owed(shared: &Shared, account: Address) -> Result<Option<u32>> {
     let Some(number) = shared.journal.fact(&node_of(account))?.and_then(|number| number.parse().ok()) else { return Ok(None) };
     let open = shared.journal.open_jobs(number)?;
     Ok(open.iter().any(Job::owes_reveal).then_some(number))
 }
 
-/// Has a new journal know what the chain says of a node's pause: why an agent paused it, and whether something was taken from it since
-/// somebody last resumed it.
+/// Records in a new journal why an agent paused the node, according to the chain, and whether the node was slashed since it was
+/// last resumed.
 async fn recall(shared: &Shared, settings: &config::Node, number: u32) -> Result<()> {
     let (known, journal) = (format!("known {number}"), &shared.journal);
     if journal.fact(&known)?.is_some() {
@@ -131,11 +131,11 @@ async fn recall(shared: &Shared, settings: &config::Node, number: u32) -> Result
     journal.set_fact(&known, "yes")
 }
 
-/// Looks for the GPU, starts the executor anew, and runs the golden tasks; `twice` before anything is paid for the name.
+/// Finds the GPU, restarts the executor, and runs the golden tasks; `twice` before anything is paid for the name.
 pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twice: bool) -> Result<Examined> {
     let gpu = gpu::find(node)?;
     let mut executor = executor.lock().await;
-    // Where nodes share it, the one that has it starts it anew.
+    // Among nodes that share it, the one that owns it restarts it.
     if node.shares.is_none() {
         executor.stop();
     }
@@ -166,12 +166,12 @@ pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twic
     Ok(Examined { gpu, name, golden })
 }
 
-/// Says on the chain where the results can be read, unless that is what it says. A node works without it: who asks for a result by other
-/// ways finds it.
+/// Publishes on the chain where the results are, unless it is there already. A node works without it, since results can also be
+/// found in other ways.
 async fn publish(shared: &Arc<Shared>, settings: &config::Node, account: &Account, operator: Address, private: &Private) {
     let Some(uris) = shared.config.published(private) else { return };
     let said = async {
-        // The contract keeps what a worker says under its operator's account.
+        // The contract keeps a worker's entry under its operator's account.
         if shared.chain.muster.stores_of(operator).await? == uris {
             return anyhow::Ok(false);
         }
@@ -185,7 +185,7 @@ async fn publish(shared: &Arc<Shared>, settings: &config::Node, account: &Accoun
     }
 }
 
-/// Takes the work that a node's operator offers the key, unless it has done so.
+/// Accepts the operator's offer to the key, unless it has done so.
 async fn employ(shared: &Shared, node: &config::Node, account: &Account, number: u32) -> Result<()> {
     let named = shared.chain.muster.read(IMuster::workerOfCall { number }).await?;
     let own = account.address();

@@ -1,4 +1,4 @@
-//! What the nodes of an agent share.
+//! State shared by the nodes of an agent.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,44 +18,44 @@ use crate::metrics::Metrics;
 use crate::say;
 use crate::stream::Streams;
 
-/// The same alert is not posted again so soon.
+/// The shortest time between two posts of the same alert.
 const REPEAT: Duration = Duration::from_mins(10);
 
-/// So many tasks are remembered as they were created, the newest.
+/// The tasks whose creation is remembered, the newest.
 const CREATED: usize = 4_096;
 
-/// How often results are looked for that need not be kept any more.
+/// How often expired results are looked for.
 const SWEEP: Duration = Duration::from_hours(1);
 
-/// A result that one store has is answered so long after at the latest, whatever the others do.
+/// The wait for other stores after one has a result; then the node answers.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What wakes a node, and the tasks that concern it.
+/// A node's waker, and the tasks that concern it.
 type Watched = (Arc<Notify>, BTreeSet<u64>);
 
-/// What all nodes use.
+/// State that all nodes use.
 pub struct Shared {
     pub config: Config,
     pub chain: Chain,
     pub chain_id: u64,
     pub journal: Journal,
-    /// What the salts follow from.
+    /// The root of the salts.
     pub seed: Seed,
     pub inputs: Stores,
     pub results: Stores,
     pub metrics: Metrics,
-    /// Where answers are shown while they are made, if they are.
+    /// The streams of answers, if configured.
     pub streams: Option<Arc<Streams>>,
     /// Names of models by their ids.
     pub names: BTreeMap<u64, String>,
-    /// Who is to be woken by what happens to a node, and which tasks its jobs are.
+    /// The wakers by node, and the tasks of their jobs.
     watched: Mutex<HashMap<u32, Watched>>,
-    /// Whether the agent is to end.
+    /// Whether the agent was asked to end.
     pub draining: watch::Receiver<bool>,
-    /// Who is to be woken when a task is created.
+    /// The wakers of nodes that need to know of every new task.
     choosy: Mutex<Vec<Arc<Notify>>>,
     alerted: Mutex<HashMap<String, Instant>>,
-    /// How tasks were created, as events have told.
+    /// How tasks were created, from events.
     created: Mutex<BTreeMap<u64, IMuster::TaskCreated>>,
     /// The executors, by the names of their cards.
     cards: Mutex<HashMap<String, Arc<Card>>>,
@@ -102,12 +102,12 @@ impl Shared {
         Ok(shared)
     }
 
-    /// A model as executors and people are told it.
+    /// A model's name for executors and people.
     pub fn model(&self, id: u64) -> String {
         self.names.get(&id).cloned().unwrap_or_else(|| format!("{id:#012x}"))
     }
 
-    /// Remembers how a task is created.
+    /// Remembers how a task was created.
     pub fn remember(&self, event: &Event) {
         let Event::TaskCreated(created) = event else { return };
         self.choosy.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|bell| bell.notify_one());
@@ -118,7 +118,7 @@ impl Shared {
         }
     }
 
-    /// How a task was created, as the chain has it.
+    /// How a task was created, according to the chain.
     pub async fn created(&self, id: u64) -> Result<IMuster::TaskCreated> {
         let known = self.created.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
         match known {
@@ -127,14 +127,14 @@ impl Shared {
         }
     }
 
-    /// Where a creator's inputs can be: in the stores that they publish, then in those that are configured.
+    /// Where a creator's inputs can be: in the stores that they publish, then in the configured ones.
     pub async fn inputs_of(&self, creator: Address) -> Stores {
         let store = &self.config.store;
         let timeout = Duration::from_secs(store.published_within);
         let bounds = Bounds { bytes: store.longest as usize, timeout };
         match self.chain.muster.stores_of(creator).await {
             Ok(published) => store.readable(&published, bounds).then(&self.inputs),
-            // Those that are configured may have it.
+            // The configured ones may have it.
             Err(error) => {
                 say!("which stores {creator} publishes is not known: {error}");
                 self.inputs.clone()
@@ -142,7 +142,7 @@ impl Shared {
         }
     }
 
-    /// Removes results whose time is over, now and every hour.
+    /// Removes expired results, now and every hour.
     pub async fn sweep(self: Arc<Self>) {
         loop {
             match self.journal.outdated() {
@@ -152,7 +152,7 @@ impl Shared {
                         for attempt in &failed {
                             say!("store {} keeps a result longer than it was to: {}", attempt.store, attempt.trouble);
                         }
-                        // One that refuses would do so every hour.
+                        // A store that refuses would do so every hour.
                         if let Err(error) = self.journal.removed(object) {
                             say!("{error:#}");
                         }
@@ -171,18 +171,18 @@ impl Shared {
         cards.entry(node.card().into()).or_insert_with(new).clone()
     }
 
-    /// Has a node woken by what happens to it from now on.
+    /// Has a node woken by events that concern it from now on.
     pub fn watch(&self, node: u32, bell: &Arc<Notify>) {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         watched.entry(node).or_insert_with(|| (bell.clone(), BTreeSet::new()));
     }
 
-    /// Has a node woken by every task that is created, too: one that does not take all.
+    /// Has a node woken by every new task, too: for one that does not take all tasks.
     pub fn watch_created(&self, bell: &Arc<Notify>) {
         self.choosy.lock().unwrap_or_else(PoisonError::into_inner).push(bell.clone());
     }
 
-    /// Has a node woken by what happens to these tasks, too.
+    /// Has a node woken by events that concern these tasks, too.
     pub fn watch_tasks(&self, node: u32, tasks: BTreeSet<u64>) {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, watched)) = watched.get_mut(&node) {
@@ -195,7 +195,7 @@ impl Shared {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&node)
     }
 
-    /// Wakes the nodes to which, or to whose tasks, something has happened.
+    /// Wakes the nodes that an event, or an event of their tasks, concerns.
     pub fn wake(&self, nodes: &BTreeSet<u32>, tasks: &BTreeSet<u64>) {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         for (node, (bell, own)) in watched.iter() {
@@ -205,7 +205,7 @@ impl Shared {
         }
     }
 
-    /// Says what cannot wait: in the log, and to the webhook.
+    /// Reports an urgent problem: in the log, and to the webhook.
     pub fn alert(self: &Arc<Self>, node: &str, what: &str, text: &str) {
         tracing::warn!(node, alert = what, "{node}: {text}");
         {
@@ -231,8 +231,8 @@ impl Shared {
     }
 }
 
-/// The seed, which is made at the first start. Another than the journal knows is said: what was committed to under that is revealed by the
-/// journal alone.
+/// The seed, created at the first start. Warns if it is not the one that the journal knows: only the journal can reveal commitments
+/// under the former one.
 fn seed(config: &Config, journal: &Journal) -> Result<Seed> {
     const FACT: &str = "seed";
     let path = config.seed();
@@ -252,7 +252,7 @@ fn seed(config: &Config, journal: &Journal) -> Result<Seed> {
     Ok(seed)
 }
 
-/// Where inputs are, and where results go.
+/// The stores of inputs, and those of results.
 pub fn stores(config: &Config) -> Result<(Stores, Stores)> {
     let bounds = Bounds { bytes: config.store.longest as usize, ..Bounds::default() };
     Ok((open(config, &config.store.get, bounds)?, open(config, &config.store.put, bounds)?.with_grace(GRACE)))

@@ -1,6 +1,6 @@
-//! Answers while they are made, for whoever wants to read along: server-sent events at `/stream/TASK`, as docs/streams.md has them. Only
-//! of tasks whose answer is compared with nobody's and is sealed to nobody. Nothing here grows without bounds: neither what is kept of an
-//! answer, nor who reads it, nor how long.
+//! Answers while they are made, for any reader: server-sent events at `/stream/TASK`, as docs/streams.md describes them. Only for
+//! tasks whose answer is not compared with others' and not sealed. Everything here is bounded: the kept text, the number of readers,
+//! and their time.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -33,24 +33,24 @@ use tokio::time::{sleep, timeout_at, Instant, Sleep};
 const PIECE: usize = 16 << 10;
 /// The most pieces of an answer: each has a hash.
 const PIECES: usize = 1 << 16;
-/// What was shown can be read for so long after its end: a reader may be slower than the node, or come back.
+/// How long a text can be read after its end: a reader may be slower than the node, or come back.
 const KEPT: Duration = Duration::from_mins(1);
-/// So many of those are kept, the newest.
+/// The most ended texts kept, the newest.
 const KEPT_MOST: usize = 16;
-/// The most that read one answer at a time: others are read, too.
+/// The most concurrent readers of one answer, so that others are read, too.
 const OF_ONE: usize = 16;
-/// Connections beside those of readers: they ask, or are told that they cannot be served.
+/// Connections beside those of readers: for requests, and for refusals.
 const BESIDE: usize = 32;
-/// How often something is said to readers while there is nothing.
+/// How often idle readers get a comment.
 const BEAT: Duration = Duration::from_secs(15);
-/// A reader has so long at a time, and comes again: others have had their chance then.
+/// The longest time of one connection; its reader may come again, after others had a chance.
 const TURN: Duration = Duration::from_mins(10);
-/// A connection that has asked nothing for so long is closed.
+/// The time without a request after which a connection is closed.
 const IDLE: Duration = Duration::from_secs(10);
-/// So is one that takes nothing of what is written.
+/// The time without taking any output after which a connection is closed.
 const STALL: Duration = Duration::from_secs(30);
 
-/// The answers that are shown, by task.
+/// The streamed answers, by task.
 pub struct Streams {
     shows: Mutex<BTreeMap<u64, Arc<Show>>>,
     listeners: Arc<Semaphore>,
@@ -79,11 +79,11 @@ enum End {
     Hidden,
 }
 
-/// What shows an answer for as long as somebody works on it. Dropped before, there is none.
+/// Streams an answer while its work goes on. If dropped before the end, there is no answer.
 pub struct Showing(pub Arc<Show>);
 
 impl Streams {
-    /// Nothing yet, for so many readers.
+    /// No streams yet, for this many readers.
     pub fn new(listeners: usize) -> Self {
         Self { shows: Mutex::default(), listeners: Arc::new(Semaphore::new(listeners)) }
     }
@@ -92,7 +92,7 @@ impl Streams {
         self.shows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows a task's answer from now on, in the place of what was shown before; or only says that nobody may read it.
+    /// Streams a task's answer from now on, replacing an earlier one; `hidden` only tells readers that they may not read it.
     pub fn begin(&self, task: u64, hidden: bool) -> Showing {
         let show =
             Arc::new(Show { kept: Mutex::default(), changed: watch::channel(()).0, listeners: Arc::new(Semaphore::new(OF_ONE)) });
@@ -130,7 +130,7 @@ impl Show {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to what is shown.
+    /// Appends text.
     pub fn push(&self, mut text: &str) {
         let mut kept = self.kept();
         while !text.is_empty() && kept.end.is_none() {
@@ -149,19 +149,19 @@ impl Show {
         self.changed.send_replace(());
     }
 
-    /// The answer is made once more. Who has read what comes of it already notices if it is another.
+    /// Starts over, because the answer is made once more. Readers of the first text notice a difference.
     pub fn again(&self) {
         let mut kept = self.kept();
         (kept.shown, kept.marks) = (Shown::default(), Vec::new());
     }
 
-    /// The rest is not shown.
+    /// Ends the stream before the answer.
     pub fn stop(&self, why: Why) {
         self.kept().finish(End::Stopped(why));
         self.changed.send_replace(());
     }
 
-    /// There is an answer, of this digest.
+    /// Ends the stream with an answer of this digest.
     pub fn settle(&self, digest: B256) {
         let mut kept = self.kept();
         let (bytes, own) = (kept.shown.text().len(), kept.shown.digest());
@@ -181,11 +181,11 @@ impl Drop for Showing {
     }
 }
 
-/// Somebody who reads an answer.
+/// A reader of an answer.
 struct Reading {
     show: Arc<Show>,
     changed: watch::Receiver<()>,
-    /// Bytes that were sent.
+    /// Bytes sent so far.
     at: usize,
     over: bool,
     until: Instant,
@@ -204,12 +204,12 @@ impl Reading {
         None
     }
 
-    /// What is there that was not sent.
+    /// The next event that was not sent.
     fn look(&mut self) -> Option<Event> {
         let kept = self.show.kept();
         let next = kept.marks.partition_point(|(end, _)| *end <= self.at);
         if let Some((end, after)) = kept.marks.get(next) {
-            // Whoever says something else than what was sent begins again.
+            // A reader whose position does not fit the present text begins again.
             let from = if kept.shown.text().is_char_boundary(self.at) { self.at } else { 0 };
             if from == 0 && next > 0 {
                 self.at = 0;
@@ -233,12 +233,12 @@ fn event(name: &str, data: &impl Serialize) -> Event {
     Event::default().event(name).data(serde_json::to_string(data).unwrap_or_default())
 }
 
-/// Takes the address at which to serve, or says why not.
+/// Opens the address to serve at, or returns the reason why it cannot.
 pub async fn listen(at: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(at).await.with_context(|| format!("cannot show answers at {at} (`listen` of [stream])"))
 }
 
-/// Serves `/stream/TASK` to so many readers.
+/// Serves `/stream/TASK` to at most this many readers.
 pub async fn serve(streams: Arc<Streams>, listener: TcpListener, listeners: usize) -> Result<()> {
     let app = Router::new().route("/stream/{task}", get(read).options(StatusCode::NO_CONTENT));
     let app = app.layer(map_response(openly)).with_state(streams);
@@ -267,7 +267,7 @@ async fn read(State(streams): State<Arc<Streams>>, Path(task): Path<u64>, header
     Sse::new(stream::unfold(reading, Reading::next)).keep_alive(KeepAlive::new().interval(BEAT)).into_response()
 }
 
-/// Any page may read what anybody may; and no server between keeps it back.
+/// Allows any page to read public streams, and keeps proxies from buffering them.
 async fn openly(mut response: Response) -> Response {
     for (name, value) in [
         (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
@@ -281,7 +281,7 @@ async fn openly(mut response: Response) -> Response {
     response
 }
 
-/// Lets in as many as there is room for, and nobody who keeps it without need.
+/// Accepts as many connections as there is room for, and closes idle ones.
 struct Doors {
     listener: TcpListener,
     free: Arc<Semaphore>,
@@ -303,7 +303,7 @@ impl axum::serve::Listener for Doors {
                     let idle = Some(Box::pin(sleep(self.idle)));
                     return (Guarded { stream, idle, stalled: None, stall: self.stall, _permit: permit }, from);
                 }
-                // No file is left, for example.
+                // No file descriptor is left, for example.
                 Err(_) => sleep(Duration::from_secs(1)).await,
             }
         }
@@ -314,11 +314,11 @@ impl axum::serve::Listener for Doors {
     }
 }
 
-/// A connection that ends where the other side asks nothing, or takes nothing.
+/// A connection that ends when the other side sends no request, or takes no output.
 struct Guarded {
     stream: TcpStream,
     idle: Option<Pin<Box<Sleep>>>,
-    /// Since something could not be written.
+    /// Since when nothing could be written.
     stalled: Option<Pin<Box<Sleep>>>,
     stall: Duration,
     _permit: OwnedSemaphorePermit,
@@ -387,7 +387,7 @@ mod tests {
         Streaming::published(&format!("https://elsewhere.invalid stream+http://{at}/stream"), task, true)
     }
 
-    /// What a request is answered with, until the connection ends or something is in it.
+    /// The response to a request, until the connection ends or a text appears in it.
     async fn asked(at: SocketAddr, request: &str, until: &str) -> String {
         let mut stream = TcpStream::connect(at).await.unwrap();
         stream.write_all(format!("{request}\r\nHost: here\r\n\r\n").as_bytes()).await.unwrap();
@@ -418,12 +418,12 @@ mod tests {
         assert_eq!((late.next().await, late.next().await), (Heard::Text("twö".into()), Heard::Whole));
         assert_eq!(early.next().await, Heard::Whole);
         assert_eq!(early.shown().digest(), digest_of("one twö".as_bytes()));
-        // Afterwards, too; and from where somebody says that they are.
+        // Also after the end, and from a reader's stated position.
         drop(showing);
         let again = asked(at, "GET /stream/7 HTTP/1.1\r\nLast-Event-ID: 4", "event: end").await;
         assert!(again.contains(r#"data: {"from":4,"text":"twö","#) && !again.contains("one"), "{again}");
         assert!(again.contains("access-control-allow-origin: *") && again.contains("text/event-stream"), "{again}");
-        // In the middle of a letter nobody is.
+        // No position is in the middle of a character.
         let odd = asked(at, "GET /stream/7 HTTP/1.1\r\nLast-Event-ID: 7", "event: end").await;
         assert!(odd.contains(r#""from":0"#) && odd.contains("event: end"), "{odd}");
     }
@@ -455,7 +455,7 @@ mod tests {
         }
         assert_eq!(small.0.kept().marks.len(), PIECES);
         assert_eq!(small.0.kept().end.unwrap().0, End::Stopped(Why::Long));
-        // What another attempt says is noticed by who has read the first.
+        // A reader of the first attempt notices that another attempt differs.
         let again = streams.begin(8, false);
         again.0.push("one, ");
         let mut reads = reader(at, 8);
@@ -501,7 +501,7 @@ mod tests {
             }
         };
         assert_eq!(taken.kind(), io::ErrorKind::TimedOut);
-        // While there is no room others are sent away.
+        // While there is no room, others are refused.
         let (mut second, mut some) = (TcpStream::connect(at).await.unwrap(), [0; 8]);
         tokio::select! {
             _ = axum::serve::Listener::accept(&mut doors) => panic!("there is room for one"),

@@ -1,19 +1,19 @@
-//! What an operator takes work for: the least that a second must bring, and the policies.
+//! An operator's terms: the least pay of a second, and the policies.
 
 use alloy::primitives::U256;
 use muster_client::{parse_amount, show_amount, IMuster};
 use serde::{Deserialize, Deserializer};
 
-/// What a node takes.
+/// A node's terms.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
-    /// The least that an estimated second must bring the node, by the kind of task.
+    /// The least pay of an estimated second, by the kind of task.
     #[serde(default)]
     pub least: Least,
-    /// The policies that it works under; all, if left out.
+    /// The accepted policies; all, if left out.
     pub policies: Option<Vec<Policy>>,
-    /// Seconds without a task that it would not take, after which a node is resumed that was paused for one.
+    /// Seconds without a refused task after which a node paused for one is resumed.
     #[serde(default = "minute")]
     pub calm: u64,
 }
@@ -48,15 +48,15 @@ fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<U256, D::Error> {
     parse_amount(&String::deserialize(from)?).map_err(serde::de::Error::custom)
 }
 
-/// Members of a group that share a fee, where the task itself does not tell how many it will have.
+/// The assumed members of a group that share a fee, where the task does not tell.
 const MEMBERS: u64 = 3;
 
-/// What an estimated second of a task brings a node that answers right, in wei: its share, where there are several, as if all were as quick.
+/// The pay of an estimated second for a right answer, in wei. For a group it is the node's share, as if all were equally quick.
 fn second_of(task: &IMuster::TaskView) -> U256 {
     let fee = U256::from(task.fee);
     let part = match task.redundancy {
         0 => fee,
-        // What is left when it is not checked; being checked pays no less, as long as the reserve lasts.
+        // The pay without a check; a check pays no less, as long as the reserve lasts.
         1 => fee * U256::from(10_000) / U256::from(10_000 + 2 * u64::from(task.sampleBps)),
         _ => fee / U256::from(MEMBERS),
     };
@@ -64,18 +64,18 @@ fn second_of(task: &IMuster::TaskView) -> U256 {
 }
 
 impl Terms {
-    /// The least for a second of a kind.
+    /// The least pay of a second of a kind.
     pub fn least(&self, kind: u8) -> U256 {
         let Least { images, gpt, fine_tuning } = self.least;
         [images, gpt, fine_tuning].get(usize::from(kind)).copied().unwrap_or_default()
     }
 
-    /// Whether every task is taken.
+    /// Whether every task is accepted.
     pub fn is_empty(&self) -> bool {
         self.policies.is_none() && (0..3).all(|kind| self.least(kind).is_zero())
     }
 
-    /// Why a task is not taken, if it is not.
+    /// The reason why a task is refused, if it is.
     pub fn refuse(&self, task: &IMuster::TaskView) -> Option<String> {
         let policy = [Policy::Single, Policy::Sampled, Policy::Replicated, Policy::Rated].get(usize::from(task.redundancy))?;
         if self.policies.as_ref().is_some_and(|taken| !taken.contains(policy)) {

@@ -1,5 +1,5 @@
-//! One task, off the chain: its input fetched, its models there, its executor run, its result kept. What it comes to is in the
-//! journal; the calls are the node's, which goes on meanwhile.
+//! One task's work off the chain: fetch its input and models, run its executor, store its result. The outcome is in the
+//! journal; the node makes the calls, and goes on meanwhile.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -19,7 +19,7 @@ use crate::shared::Shared;
 use crate::stream::Showing;
 use crate::{config, die, models, say};
 
-/// Codes of errors as they are reported. No node could run the task:
+/// Codes of error reports. No node could run the task:
 pub const CODE_TASK: u8 = 1;
 /// this one could not;
 pub const CODE_NODE: u8 = 2;
@@ -32,18 +32,18 @@ pub const CODE_STORE: u8 = 5;
 
 /// How often a store is asked again.
 const AGAIN: Duration = Duration::from_secs(3);
-/// An input that no store has is waited for so long: its creator may be slower than the draw.
+/// How long to wait for an input that no store has: its creator may be slower than the draw.
 const INPUT: Duration = Duration::from_secs(30);
 
-/// What the name of a result ends with that is sealed to the creator.
+/// The suffix in the name of a result that is sealed to its creator.
 const PRIVATE: &str = "-private";
 
-/// What has become of the work on a task.
+/// The outcome of a task's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worked {
     pub task: u64,
     pub deadline: u64,
-    /// Whose fault it is, if it failed, and what went wrong.
+    /// The party at fault, if it failed, and the reason.
     pub failed: Option<(Fault, String)>,
 }
 
@@ -56,25 +56,25 @@ pub struct Work {
     pub private: Arc<Private>,
     pub executor: Arc<Card>,
     pub job: Job,
-    /// Why the task is not run, if there is a reason.
+    /// The reason not to run the task, if there is one.
     pub idle: Option<Failure>,
-    /// The models that the node holds, as the chain has it.
+    /// The node's models, according to the chain.
     pub held: Vec<u64>,
-    /// When the work ends, done or not: the executor is killed, and nothing is waited for any more.
+    /// The end of the work, done or not: the executor is killed, and nothing is waited for any more.
     pub until: Instant,
-    /// When a store must have a result that was there in time, or an error is reported while it can be.
+    /// When a store must have a timely result; otherwise an error is reported while it still can be.
     pub last: Instant,
 }
 
-/// Why there is no answer: whose fault, its code, and in words.
+/// A missing answer: the party at fault, the error's code, and the reason.
 pub struct Failure(pub Fault, pub u8, pub String);
 
-/// What the node had not done when the time was up.
+/// The node's own step that was not done in time.
 pub fn late(what: &str) -> Failure {
     Failure(Fault::Time, CODE_TIME, format!("{what} before it was too late"))
 }
 
-/// What had not come from outside when the time was up.
+/// An outside step that was not done in time.
 fn awaited(what: &str) -> Failure {
     Failure(Fault::World, CODE_TIME, format!("{what} before it was too late"))
 }
@@ -86,10 +86,10 @@ impl From<anyhow::Error> for Failure {
 }
 
 impl Work {
-    /// Gets the job to where it can be answered.
+    /// Works until the job can be answered.
     ///
     /// # Errors
-    /// If the journal cannot be written, or the chain does not say what the task is: it is taken up again.
+    /// If the journal cannot be written, or the chain does not describe the task: the work is then begun again.
     pub async fn run(mut self) -> Result<Worked> {
         let (task, deadline) = (self.job.task, self.job.deadline);
         let mut failed = None;
@@ -128,7 +128,7 @@ impl Work {
         Given { id: self.job.task, node: self.number, deadline: self.job.deadline }
     }
 
-    /// An error instead of an answer.
+    /// Answers with an error.
     fn fail(&mut self, Failure(fault, code, why): Failure) -> Result<(Fault, String)> {
         say!("{}: task {} failed, by fault of the {fault:?}: {why}", self.node.name, self.job.task);
         let opening = if self.job.redundancy == 0 {
@@ -146,7 +146,7 @@ impl Work {
         self.shared.journal.put(&self.job)
     }
 
-    /// Runs the task; its result is in the output file, and was shown meanwhile if it may be. Returns the key that the result is to be sealed to,
+    /// Runs the task. Its result is in the output file, and was streamed meanwhile if allowed. Returns the key to seal the result to,
     /// if any.
     async fn execute(&self, created: &IMuster::TaskCreated, showing: &mut Option<Showing>) -> Result<Option<String>, Failure> {
         let spec = &created.spec;
@@ -154,7 +154,7 @@ impl Work {
         let (input, output) = (absolute(&place.join("input")), absolute(&place.join("output")));
         self.input(created, &input).await?;
         let (sealed, reply) = self.opened(&input)?;
-        // What is compared nobody may see before it is committed to, and what is sealed nobody else at all.
+        // Nobody may see compared answers before they are committed to, nor sealed ones at all.
         let hidden = spec.redundancy != 0 || sealed;
         *showing = self.shared.streams.as_ref().map(|streams| streams.begin(self.job.task, hidden));
         let show = showing.as_ref().filter(|_| !hidden).map(|Showing(show)| show);
@@ -166,7 +166,7 @@ impl Work {
                 Err(_) if self.left().is_zero() => {
                     return Err(awaited(&format!("{} was not here", self.shared.model(model))));
                 }
-                // Whoever creates a task names its models: one that nobody has is no fault of the node's.
+                // The creator names the models, so a model that nobody has is not the node's fault.
                 Err(error) => return Err(Failure(Fault::World, CODE_NODE, format!("{error:#}"))),
                 Ok(()) => {}
             }
@@ -181,7 +181,7 @@ impl Work {
             deadline: self.job.deadline,
         };
         die::at("executing");
-        // A self-test may have it, for as long as a model takes to load; or other nodes' tasks.
+        // A self-test may use it for as long as a model takes to load, or other nodes' tasks may.
         let ran = self.executor.run(&run, self.until, spec.redundancy != 0, show).await;
         match ran.ok_or_else(|| late("the executor was not free"))? {
             Ran::Done => Ok(reply),
@@ -196,12 +196,12 @@ impl Work {
         }
     }
 
-    /// How long the work may take still.
+    /// The time left for the work.
     fn left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    /// Has the input's bytes, which have the digest, in a file.
+    /// Writes the input's bytes, checked by the digest, to a file.
     async fn input(&self, created: &IMuster::TaskCreated, file: &Path) -> Result<(), Failure> {
         let until = self.until.min(Instant::now() + INPUT);
         let stores = self.shared.inputs_of(created.creator).await;
@@ -215,7 +215,7 @@ impl Work {
                 return Err(Failure(Fault::Node, CODE_NODE, full.trouble.to_string()));
             }
             if Instant::now() + AGAIN >= until {
-                // A store that says that it has no such thing is there.
+                // A store that reports a missing object is reachable.
                 let absent = |trouble: &Trouble| matches!(trouble, Trouble::Missing | Trouble::Corrupt(_) | Trouble::TooLong(_));
                 let absent = lost.attempts.iter().all(|attempt| absent(&attempt.trouble));
                 let (fault, code) = if absent { (Fault::Task, CODE_INPUT) } else { (Fault::World, CODE_STORE) };
@@ -225,7 +225,7 @@ impl Work {
         }
     }
 
-    /// Opens an input that is sealed, in its place. Returns whether it is, and the key that the result is to be sealed to.
+    /// Opens a sealed input in its place. Returns whether it was sealed, and the key to seal the result to.
     fn opened(&self, file: &Path) -> Result<(bool, Option<String>), Failure> {
         let mut head = Vec::new();
         let beginning = File::open(file).and_then(|file| file.take(SEALED.len() as u64).read_to_end(&mut head));
@@ -234,7 +234,7 @@ impl Work {
             return Ok((false, None));
         }
         let sealed = fs::read(file).context("the input cannot be read")?;
-        // Whoever sealed it chose the keys.
+        // The sender chose the keys.
         let opened = self.private.open_input(&sealed).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
         if let Some(reply) = &opened.reply {
             // Before any work is done for it.
@@ -244,7 +244,7 @@ impl Work {
         Ok((true, opened.reply))
     }
 
-    /// Settles what the answer is, and keeps the result so that it survives what may come.
+    /// Settles the answer, and stores the result durably.
     fn settle(&mut self, spec: &IMuster::TaskSpec, reply: Option<String>) -> Result<(), Failure> {
         let place = self.shared.config.work(&self.node);
         let output = place.join("output");
@@ -266,7 +266,7 @@ impl Work {
         };
         let mut name = format!("{}-{}", self.job.task, self.job.deadline);
         if let Some(reply) = reply {
-            // Once: what is stored again must be the same.
+            // Once: sealing again would give other bytes.
             let sealed = seal_result(&bytes, &reply).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
             fs::write(&output, sealed).context("the result cannot be sealed")?;
             name += PRIVATE;
@@ -276,7 +276,7 @@ impl Work {
         Ok(())
     }
 
-    /// Puts the result where it can be had, sealed if the answer is committed to.
+    /// Puts the result into stores, sealed if the answer is committed to.
     async fn store(&mut self) -> Result<(), Failure> {
         let place = results(&self.shared.config.work(&self.node));
         let name = self.job.result.clone().unwrap_or_default();
@@ -318,24 +318,24 @@ impl Work {
     }
 }
 
-/// Where a node's results are kept until they are not needed.
+/// The folder of a node's results that are still needed.
 pub fn results(work: &Path) -> PathBuf {
     work.join("results")
 }
 
-/// Gives a file another name, and returns when both file and name are on the disk.
+/// Renames a file, and returns when both file and name are on the disk.
 fn keep(from: &Path, to: &Path) -> std::io::Result<()> {
     File::open(from)?.sync_all()?;
     fs::rename(from, to)?;
     to.parent().map_or(Ok(()), |place| File::open(place)?.sync_all())
 }
 
-/// Makes a node's directories.
+/// Creates a node's directories.
 pub fn prepare(work: &Path) -> Result<()> {
     Ok(muster_client::private_directory(&results(work))?)
 }
 
-/// Removes a result that is not needed any more. One that was judged wrong is: somebody must find out why.
+/// Removes a result, except one that was judged wrong: its operator must find out why.
 pub fn forget(work: &Path, job: &Job) {
     if let Some(name) = job.result.as_ref().filter(|_| job.outcome.as_deref() != Some("wrong")) {
         let _ = fs::remove_file(results(work).join(name));
