@@ -54,7 +54,7 @@ function paths(tree, before = []) {
   return found;
 }
 
-/** What each file of a crate imports: file -> file -> names. */
+/** The imports of each file of a crate: file -> file -> names. */
 export function crate(root, { files, read } = now) {
   const modules = new Map();
   // Exported macros, which belong to the crate's root by their paths.
@@ -66,7 +66,7 @@ export function crate(root, { files, read } = now) {
     modules.set(parts.join("::"), { file, at: parts });
   }
   for (const module of modules.values()) {
-    // What follows the tests' module is tests, too.
+    // The code after the tests' module is tests, too.
     const text = bare(read(module.file)).split(/#\[cfg\(test\)\]\s*mod \w+ *\{/)[0];
     module.uses = [];
     module.passes = new Map();
@@ -117,7 +117,7 @@ export function crate(root, { files, read } = now) {
     const to = new Map();
     for (const whole of module.uses) {
       const other = target(whole);
-      // A bare module's name is no import of what a folder's file holds; the paths that begin with it are found by themselves.
+      // A bare module's name is no import of the names in a folder's file; the paths that begin with it are found by themselves.
       if (other && other !== module) to.set(other.file, (to.get(other.file) ?? new Set()).add(whole.at(-1)));
     }
     graph.set(module.file, to);
@@ -125,7 +125,7 @@ export function crate(root, { files, read } = now) {
   return graph;
 }
 
-/** What each JavaScript file imports. */
+/** The imports of each JavaScript file. */
 function scripts() {
   const graph = new Map();
   const here = new Set(now.files);

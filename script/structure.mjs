@@ -1,7 +1,7 @@
-// Draws which file of contracts/protocol/src imports which, at a commit and now, side by side: docs/generated/figures/structure.svg.
+// Draws the imports between the files of contracts/protocol/src, at a commit and now, side by side: docs/generated/figures/structure.svg.
 //   node script/structure.mjs COMMIT
-// A row and a column for each file, those first that import nothing: a mark says that the row's file imports the column's. Marks right of the
-// diagonal close circles, and what is in one circle is framed.
+// A row and a column for each file, those first that import nothing: a mark says that the row's file imports the column's. Marks right of
+// the diagonal close circles, and each circle is framed.
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

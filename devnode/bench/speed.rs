@@ -55,7 +55,7 @@ struct Args {
 const BEGIN: &str = "<!-- script/bench node writes from here -->";
 const END: &str = "<!-- to here -->";
 
-/// What the node must reach, in transactions per second, and how soon it must answer.
+/// Transactions per second that the node must reach, and how soon it must answer.
 const STYLUS_IN_PROCESS: f64 = 2_000.0;
 const STYLUS_OVER_RPC: f64 = 300.0;
 const START: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let count = args.count;
     let key: PrivateKeySigner = KEY.parse()?;
-    // Whatever else runs takes its share of the figures, unless it is less urgent.
+    // Other processes take their share of the figures, unless they are less urgent.
     let field = |file: &str, n: usize| -> Option<String> {
         Some(std::fs::read_to_string(file).ok()?.split_whitespace().nth(n)?.to_owned())
     };
@@ -156,7 +156,7 @@ fn in_process(history: History, count: u64) -> Result<Vec<Measured>> {
         .collect()
 }
 
-/// The same Stylus call again and again: what each part took and held.
+/// The same Stylus call again and again: the time and memory of each part.
 fn long_run(history: History, count: u64) -> Result<Vec<(Measured, u64)>> {
     let chain = Chain::new(chain::Config { history, ..chain::Config::default() })?;
     let stylus = deploy(&chain, chain.accounts()[0], &deployed_code(STYLUS_COUNTER))?;
@@ -347,7 +347,7 @@ fn over_rpc(node: &Node, key: &PrivateKeySigner, count: u64, stylus: bool) -> Re
         let grown = resident(node.child.id()).saturating_sub(before) as f64 / (2 * count) as f64;
         rows.push(Some(Measured { rate: rates[0], with_receipt: rates[1], grown }));
     }
-    // What was sent did what it should.
+    // The transactions did their work.
     let sent = 2 * count;
     let mut little = [0; 32];
     little[..8].copy_from_slice(&sent.to_le_bytes());

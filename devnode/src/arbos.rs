@@ -18,7 +18,7 @@ pub const HISTORY_STORAGE: Address = address!("0000f90827f1c53a10cb7a02335b17532
 pub(crate) struct L1Hashes {
     next: u64,
     ring: HashMap<u64, B256>,
-    /// What a call overrides.
+    /// The words that a call overrides.
     overridden: HashMap<u64, B256>,
 }
 
@@ -146,7 +146,7 @@ const L2_PRICING: &[u8] = &[1];
 const PROGRAMS: &[u8] = &[8];
 const FEATURES: &[u8] = &[9];
 
-/// What every transaction or start of a program reads.
+/// The slots that every transaction or start of a program reads.
 static PARAMS: LazyLock<U256> = LazyLock::new(|| nitro_slot(&[PROGRAMS, &[0]], B256::ZERO));
 static PROGRAM: LazyLock<Vec<u8>> = LazyLock::new(|| space(&[PROGRAMS, &[1]]));
 static FEATURE_BITS: LazyLock<U256> = LazyLock::new(|| nitro_slot(&[FEATURES], B256::ZERO));
@@ -244,7 +244,7 @@ pub(crate) struct Params {
 }
 
 impl Params {
-    /// What a chain that started with, or was upgraded to, an ArbOS version has.
+    /// The parameters of a chain that started with, or was upgraded to, an ArbOS version.
     pub(crate) fn of_version(arbos: u64) -> Self {
         Self {
             version: if arbos >= 59 { 3 } else { 2 },
@@ -422,7 +422,7 @@ impl std::fmt::Display for Inactive {
     }
 }
 
-/// Price of machine code: rises with what was activated lately, falls as time passes.
+/// Price of machine code: rises with recent activations, falls as time passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DataPricer {
     pub demand: u32,

@@ -45,14 +45,14 @@ pub struct Endpoint {
     url: Url,
     name: String,
     client: Client,
-    /// Drives the connections, so that whoever asks may wait on any thread. Taken when it ends.
+    /// Drives the connections, so that a caller may wait on any thread. Taken when it ends.
     runtime: Option<Runtime>,
     /// It takes no batches.
     single: AtomicBool,
     sent: AtomicU64,
 }
 
-/// What came back.
+/// An answer of the endpoint.
 struct Answer {
     status: u16,
     after: Option<Duration>,
@@ -91,7 +91,7 @@ impl Endpoint {
             let (name, value) = parts.ok_or("a header is written as \"Name: value\"")?;
             headers.insert(name, value);
         }
-        // Somebody else would be sent what was meant for the endpoint.
+        // Another server would be sent headers that are meant for the endpoint.
         let client = Client::builder().timeout(settings.timeout).redirect(redirect::Policy::none()).default_headers(headers);
         let client = client.tls_backend_preconfigured(tls()?).build().map_err(|e| e.to_string())?;
         let runtime =
@@ -103,12 +103,12 @@ impl Endpoint {
         Ok(Self { settings, url, name, client, runtime, single: AtomicBool::new(false), sent: AtomicU64::new(0) })
     }
 
-    /// Where it is, without what may be secret in its URL.
+    /// Its place, without the parts of its URL that may be secret.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it was made of.
+    /// Its settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -195,7 +195,7 @@ impl Endpoint {
         let (tell, told) = mpsc::sync_channel(1);
         if let Some(runtime) = &self.runtime {
             runtime.spawn(async move {
-                // Who asked waits for it.
+                // The caller waits for it.
                 let _ = tell.send(exchange(request).await);
             });
         }
@@ -227,7 +227,7 @@ async fn exchange(request: reqwest::RequestBuilder) -> Result<Answer, String> {
     Ok(Answer { status, after, text })
 }
 
-/// What is at the bottom of a failed request, without its URL.
+/// The root cause of a failed request, without its URL.
 fn reason(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return "no answer in time".into();

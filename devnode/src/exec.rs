@@ -59,7 +59,7 @@ pub(crate) struct Block {
     pub l2_number: u64,
     pub l1_number: u64,
     pub timestamp: u64,
-    /// What BASEFEE and `block_basefee` tell.
+    /// The value of BASEFEE and `block_basefee`.
     pub base_fee: u128,
     pub base_fee_in_block: u128,
     pub gas_limit: u64,
@@ -69,7 +69,7 @@ pub(crate) struct Block {
     pub moved: Vec<(Address, Address)>,
 }
 
-/// What a frame may hold instead of EVM code. It opens frames itself, so here it is known by this alone.
+/// A frame that holds no EVM code. It opens frames itself, so here it is known by this trait alone.
 pub(crate) trait Callees: fmt::Debug + Send + Sync {
     /// Native stack a frame may need, the host's share included.
     fn frame_stack(&self) -> usize;
@@ -77,7 +77,7 @@ pub(crate) trait Callees: fmt::Debug + Send + Sync {
     /// Compiles an instrumented program, for when it is called.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     fn keep(&self, code_hash: B256, version: u16, wasm: &[u8]) -> Result<(), String>;
 
     /// Runs a precompile of ArbOS.
@@ -309,14 +309,14 @@ fn set_codes(exec: &mut Exec, tx: &TxCtx) -> u64 {
     existed.unwrap_or_default().saturating_mul(per_account)
 }
 
-/// What a transaction costs before anything runs, by its parts.
+/// The cost of a transaction before anything runs, by its parts.
 fn split_intrinsic(tx: &TxCtx, whole: u64) -> Intrinsic {
     let zeros = tx.data.iter().filter(|byte| **byte == 0).count() as u64;
     let calldata = 4 * zeros + 16 * (tx.data.len() as u64 - zeros);
     Intrinsic { base: TX_BASE, calldata, other: whole.saturating_sub(TX_BASE + calldata) }
 }
 
-/// What the frames touched, undone or not.
+/// The accounts and slots that the frames touched, undone or not.
 fn accessed(exec: &Exec, tx: &TxCtx) -> Vec<Accessed> {
     let mut list = vec![];
     for (address, account) in &exec.ctx.journaled_state.inner.state {
@@ -362,7 +362,7 @@ fn check(config: &Config, state: &State, block: &BlockCtx, tx: &TxCtx) -> Result
     Ok(gas)
 }
 
-/// What a transaction costs before anything runs.
+/// The cost of a transaction before anything runs.
 fn intrinsic_gas(tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
     let slots = tx.access_list.iter().map(|(_, slots)| slots.len() as u64).sum();
     let want = GasParams::new_spec(spec)
@@ -374,7 +374,7 @@ fn intrinsic_gas(tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
     Ok(want)
 }
 
-/// What a transaction costs at least (EIP-7623). Nothing, unless a chain owner has switched the floor on.
+/// The least cost of a transaction (EIP-7623). Nothing, unless a chain owner has switched the floor on.
 fn floor_gas(state: &State, tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
     if !spec.is_enabled_in(SpecId::PRAGUE) || !state.storage(ARBOS_STATE, Number::CalldataFloor.slot()).bit(0) {
         return Ok(0);
@@ -461,7 +461,7 @@ fn first_frame(exec: &mut Exec, tx: &TxCtx, gas: u64) -> FrameInput {
             reservoir: 0,
             bytecode_address: to,
             known_bytecode: {
-                // The recipient is warm from the start, and so is what it delegates to.
+                // The recipient is warm from the start, and so is the target of its delegation.
                 let code = never(exec.ctx.journaled_state.load_account_with_code(to)).data.info.code.clone();
                 if let Some(target) = code.as_ref().and_then(Bytecode::eip7702_address) {
                     never(exec.ctx.journaled_state.load_account(target));
@@ -508,8 +508,7 @@ impl Exec {
         .to_owned()
     }
 
-    /// Code that runs at an address and its hash; an EIP-7702 delegation is followed once, which doesn't warm what
-    /// it points to.
+    /// Code that runs at an address and its hash; an EIP-7702 delegation is followed once, which doesn't warm its target.
     pub(crate) fn code_to_run(&mut self, address: Address) -> (B256, Bytecode) {
         let (hash, code) = self.peek_code(address);
         match code.eip7702_address() {
@@ -828,7 +827,7 @@ fn run_create(
         *open -= 1;
     }
 
-    // EIP-3541, but for what Stylus deploys.
+    // EIP-3541, except for Stylus deployments.
     if result.result.is_ok()
         && result.output.first() == Some(&0xef)
         && result.output.len() <= MAX_CODE_SIZE

@@ -1,8 +1,8 @@
 //! Another chain at one of its blocks, read through an endpoint as it is needed.
 //!
-//! Reads happen in the middle of executions, where nothing can fail. So one that the endpoint does not answer gives nothing and is
-//! noted for the thread; whoever began the work asks for what was noted ([`checked`]) and throws the outcome away. Reads by who asks
-//! for nothing, as of a [`crate::state::State`] in process, give nothing then, and say so on standard error.
+//! Reads happen in the middle of executions, where nothing can fail. A read that the endpoint does not answer gives nothing and is noted
+//! for the thread. The code that began the work asks for such notes ([`checked`]) and throws the outcome away. Reads outside such work, as
+//! of a [`crate::state::State`] in process, give nothing then, and say so on standard error.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub(crate) fn bytecode(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }
 
-/// Most bytes kept of what was asked about the past.
+/// Most bytes kept of answers about the past.
 const MAX_PAST: usize = 64 * 1024 * 1024;
 /// Hashes of blocks, of either layer, that a block can see.
 const HASHES: u64 = 256;
@@ -46,7 +46,7 @@ pub struct Fork {
     known: RwLock<Known>,
 }
 
-/// What was read already. It cannot change, since the block does not.
+/// Earlier answers. They cannot change, since the block does not.
 #[derive(Default)]
 struct Known {
     accounts: HashMap<Address, Option<Account>>,
@@ -55,10 +55,10 @@ struct Known {
     past: (HashMap<String, Value>, usize),
 }
 
-/// What BLOCKHASH and ArbSys.arbBlockHash tell in the block.
+/// The values of BLOCKHASH and ArbSys.arbBlockHash in the block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hashes {
-    /// What `block.number` is.
+    /// The value of `block.number`.
     pub number: u64,
     /// Newest first, from the number before it.
     pub l1: Vec<B256>,
@@ -78,7 +78,7 @@ impl fmt::Debug for Fork {
 }
 
 impl Fork {
-    /// Finds a block, the newest if none is named, and what every execution needs.
+    /// Finds a block, the newest if none is named, and the data that every execution needs.
     ///
     /// # Errors
     /// In words: the endpoint does not answer, has no such block or no state of it, or is of no Arbitrum chain.
@@ -115,7 +115,7 @@ impl Fork {
         Ok(Arc::new(fork))
     }
 
-    /// The endpoint, without what may be secret in its URL.
+    /// The endpoint, without the parts of its URL that may be secret.
     pub fn url(&self) -> &str {
         self.endpoint.name()
     }
@@ -159,7 +159,7 @@ impl Fork {
         &self.header
     }
 
-    /// What `block.number` was in the block.
+    /// The value of `block.number` in the block.
     pub(crate) fn l1_number(&self) -> u64 {
         self.header.mix_hash.0[8..16].iter().fold(0, |n, b| n << 8 | u64::from(*b))
     }
@@ -227,7 +227,7 @@ impl Fork {
         }
     }
 
-    /// Asks about what is over. What is there is asked once, as long as there is room.
+    /// Asks about the past. An answer is asked for once, as long as there is room to keep it.
     pub(crate) fn past(&self, method: &str, params: Value) -> Result<Value, String> {
         let question = format!("{method}{params}");
         if let Some(answer) = self.known.read().past.0.get(&question) {
@@ -243,7 +243,7 @@ impl Fork {
         Ok(answer)
     }
 
-    /// The block as a parameter. By its hash, so that it stays the same whatever becomes of the chain.
+    /// The block as a parameter. By its hash, so that it stays the same whatever happens to the chain.
     fn at(&self) -> Value {
         json!({"blockHash": self.hash})
     }
@@ -292,8 +292,8 @@ impl Fork {
     }
 }
 
-/// Init code that returns `block.number`, what BLOCKHASH tells of the 256 numbers before it, and what ArbSys.arbBlockHash tells of
-/// the 256 blocks before block `number`; zeros where there are none.
+/// Init code that returns `block.number`, the BLOCKHASH of the 256 numbers before it, and the ArbSys.arbBlockHash of the 256 blocks before
+/// block `number`; zeros where there are none.
 fn hashes_code(number: u64) -> Vec<u8> {
     let mut code = vec![0x43, 0x5f, 0x52]; // NUMBER into word 0
     code.push(0x5f); // i = 0
@@ -315,7 +315,7 @@ fn hashes_code(number: u64) -> Vec<u8> {
     code
 }
 
-/// What is known of a thread's reads.
+/// The state of a thread's reads.
 enum Noted {
     /// Nobody asks.
     Unasked,
@@ -338,15 +338,15 @@ pub(crate) fn note(reason: String) {
     });
 }
 
-/// Whether what is being done means nothing any more, so that nobody need be waited for.
+/// Whether the current work is already void, so that it need not wait for answers.
 fn is_noted() -> bool {
     NOTED.with_borrow(|noted| matches!(noted, Noted::Lost(_)))
 }
 
-/// Runs what may read another chain.
+/// Runs work that may read another chain.
 ///
 /// # Errors
-/// Something could not be read; what came of it means nothing.
+/// Something could not be read; the outcome is void.
 pub(crate) fn checked<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     let outer = NOTED.replace(Noted::Whole);
     let value = run();

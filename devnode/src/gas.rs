@@ -33,7 +33,7 @@ pub struct Args {
     /// Print the table as Markdown
     #[arg(long)]
     markdown: bool,
-    /// List the storage words that were read or written, and what that took
+    /// List the storage words that were read or written, and their cost
     #[arg(long)]
     words: bool,
     /// Name functions as this JSON ABI does; may be given several times
@@ -41,7 +41,7 @@ pub struct Args {
     abi: Vec<PathBuf>,
 }
 
-/// Asks the node and writes what was asked for.
+/// Asks the node and writes the answer.
 pub fn run(args: &Args) -> Result<(), String> {
     let profile = fetch(&args.rpc_url, args.tx)?;
     let names = names(&args.abi)?;
@@ -84,7 +84,7 @@ fn names(files: &[PathBuf]) -> Result<Names, String> {
     for path in files {
         let text = std::fs::read_to_string(path).map_err(|e| at(path, &e))?;
         let value: Value = serde_json::from_str(&text).map_err(|e| at(path, &e))?;
-        // An ABI by itself, or as a member of what a compiler wrote.
+        // An ABI by itself, or as a member of a compiler's output.
         let abi = if value.is_array() { value } else { value["abi"].clone() };
         let abi: JsonAbi = serde_json::from_value(abi).map_err(|e| at(path, &e))?;
         names.extend(abi.functions().map(|f| (f.selector(), f.name.clone())));
@@ -92,7 +92,7 @@ fn names(files: &[PathBuf]) -> Result<Names, String> {
     Ok(names)
 }
 
-/// What a frame is called.
+/// The label of a frame.
 fn label(frame: &ProfileFrame, names: &Names) -> String {
     let to = frame.to.map_or_else(|| "nobody".to_owned(), |to| short(&to.to_string()));
     let called = match &frame.selector {
@@ -116,7 +116,7 @@ fn gas(ink: u64, price: u64) -> f64 {
     ink as f64 / price.max(1) as f64
 }
 
-/// What a frame took itself, by what it is called in a flame graph.
+/// A frame's own cost, by its labels in a flame graph.
 fn own(frame: &ProfileFrame) -> Vec<(&str, f64, u64)> {
     let mut parts = Vec::new();
     if frame.wasm {
@@ -193,7 +193,7 @@ impl Sums {
     }
 }
 
-/// Rows of what, gas and how often; those below another are set in.
+/// Rows of a name, gas and how often; those below another are set in.
 fn rows(profile: &Profile) -> Vec<(usize, String, f64, Option<u64>)> {
     let mut sums = Sums::default();
     sums.add(&profile.frame);

@@ -1,14 +1,14 @@
 //! The state a chain starts from.
 //!
-//! Beside the precompiles there are four contracts where tools expect them. The CREATE2 factory and Multicall3 are the
-//! ones of every chain, byte for byte. `genesis/Multicall3.sol` is the published source (mds1/multicall3, MIT), unchanged;
-//! solc 0.8.12 makes `genesis/Multicall3.hex` of it under the name `Multicall3.sol`, with the optimiser at 10,000,000 runs
-//! and no other setting (the metadata at its end hashes name and settings too).
+//! Beside the precompiles there are four contracts where tools expect them. The CREATE2 factory and Multicall3 are the ones of every chain,
+//! byte for byte. `genesis/Multicall3.sol` is the published source (mds1/multicall3, MIT), unchanged. solc 0.8.12 makes
+//! `genesis/Multicall3.hex` of it under the name `Multicall3.sol`, with the optimiser at 10,000,000 runs and no other setting. The metadata
+//! at its end hashes name and settings too.
 //!
-//! StylusDeployer and CacheManager are written anew for this node (`genesis/*.sol`, compiled by solc 0.8.30, optimiser
-//! 200 runs, cancun, no metadata, into `genesis/*.hex`): same interface, same address, not the same code, so what they
-//! cost differs slightly from a network, and the cache manager holds no auction. StylusDeployer has the length of the
-//! code at its well-known address, since tools look at it: what is missing is zeros, which are never reached.
+//! StylusDeployer and CacheManager are written anew for this node: same interface, same address, not the same code. Their sources are
+//! `genesis/*.sol`, compiled by solc 0.8.30, optimiser 200 runs, cancun, no metadata, into `genesis/*.hex`. Their cost differs slightly
+//! from a network's, and the cache manager holds no auction. StylusDeployer has the length of the code at its well-known address, since
+//! tools look at it: the missing bytes are zeros, which are never reached.
 
 use revm::primitives::{address, hex, Address, Bytes, B256, U256};
 
@@ -51,7 +51,7 @@ const CREATE2_FACTORY_CODE: &str = "7fffffffffffffffffffffffffffffffffffffffffff
                                     e03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
 
 impl Evm {
-    /// What ArbOS does at the start of every block, also of one without transactions: keeps the hashes of those before it.
+    /// ArbOS's work at the start of every block, also of one without transactions: it keeps the hashes of earlier blocks.
     pub(crate) fn remember(&self, state: &mut State, hashes: &[(u64, B256)]) {
         if self.config().arbos >= 40 {
             record_hashes(state, hashes);

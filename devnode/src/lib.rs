@@ -1,6 +1,6 @@
 //! A local Arbitrum Stylus node without Docker.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`state`] | accounts, code and storage, with snapshots that cost nothing |
 //! | [`evm`] | transactions and calls on that state: EVM code through revm, Stylus programs through [`stylus`] |
@@ -8,12 +8,11 @@
 //! | [`chain`] | blocks, time, snapshots and accounts; the direct interface for tests and benches |
 //! | [`fork`], [`endpoint`] | another chain on whose state this one goes on, and the way to it |
 //! | [`proof`] | state roots and Merkle proofs |
-//! | [`trace`] | what can be recorded while a transaction runs |
+//! | [`trace`] | recordings made while a transaction runs |
 //! | [`rpc`] | JSON-RPC over HTTP and WebSocket |
 //! | [`node`] | a chain and its server, in process |
 //!
-//! L1 data cost is left out on purpose: `gasUsed` here is what a receipt of a real chain shows minus
-//! its `gasUsedForL1`.
+//! L1 data cost is left out on purpose: `gasUsed` here is that of a real chain's receipt minus its `gasUsedForL1`.
 //!
 //! ```
 //! use muster_devnode::{Config, Devnode};

@@ -72,7 +72,7 @@ struct Args {
     /// node is killed
     #[arg(long, value_name = "FILE", conflicts_with = "fork_url")]
     state: Option<PathBuf>,
-    /// What web3_clientVersion answers; Hardhat's network helpers want it to begin with anvil or HardhatNetwork
+    /// The answer of web3_clientVersion; Hardhat's network helpers want it to begin with anvil or HardhatNetwork
     #[arg(long, value_name = "TEXT", default_value = CLIENT_VERSION)]
     client_version: String,
     /// Put the root of the state into headers, so that eth_getProof can be checked against them; blocks then take
@@ -84,7 +84,7 @@ struct Args {
     silent: bool,
 }
 
-/// What else the program does.
+/// The program's other commands.
 #[derive(Subcommand)]
 enum Command {
     Gas(gas::Args),
@@ -134,7 +134,7 @@ fn run(args: &Args) -> Result<(), String> {
         .build()
         .map_err(|e| format!("can't start the runtime: {e}"))?;
     runtime.block_on(async {
-        // Before anything is printed: whoever reads the address may signal at once.
+        // Before anything is printed: a reader of the address may signal at once.
         let stop = stop_signal().map_err(|e| format!("can't listen for signals: {e}"))?;
         let node = Devnode::start(config).map_err(|e| e.to_string())?;
         if !args.silent {
@@ -146,7 +146,7 @@ fn run(args: &Args) -> Result<(), String> {
     })
 }
 
-/// Finds what is to be copied.
+/// Finds the chain to copy.
 fn connect(args: &Args, url: &str) -> Result<Arc<Fork>, String> {
     let (url, block) = match url.rsplit_once('@').and_then(|(url, block)| Some((url, block.parse().ok()?))) {
         Some((url, block)) => (url, Some(block)),

@@ -14,22 +14,22 @@ use crate::rpc::{self, Patience};
 /// The port of the Nitro development node.
 pub const DEFAULT_PORT: u16 = 8547;
 
-/// What `web3_clientVersion` answers. Hardhat's network helpers refuse every node whose answer does not begin with
-/// `anvil` or `HardhatNetwork`; this node has the methods they then call.
+/// The answer of `web3_clientVersion`. Hardhat's network helpers refuse every node whose answer does not begin with `anvil` or
+/// `HardhatNetwork`; this node has the methods they then call.
 pub const CLIENT_VERSION: &str = concat!("anvil/muster-devnode/v", env!("CARGO_PKG_VERSION"));
 
-/// Where to listen, and what the chain begins with.
+/// The address to listen on, and the chain's configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Address to listen on.
     pub host: IpAddr,
     /// Port to listen on; 0 takes any free one.
     pub port: u16,
-    /// What the chain begins with.
+    /// The configuration the chain starts with.
     pub chain: chain::Config,
-    /// Where the chain is kept, so that it outlives the node. What is there already is gone on with.
+    /// The chain's file, so that it outlives the node. A chain that is already there is continued.
     pub state: Option<PathBuf>,
-    /// What `web3_clientVersion` answers.
+    /// The answer of `web3_clientVersion`.
     pub client_version: String,
     /// How long a client is waited for.
     pub patience: Patience,
@@ -65,7 +65,7 @@ pub enum StartError {
     Listen {
         /// Where.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The chain can't be made.

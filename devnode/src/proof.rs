@@ -1,7 +1,7 @@
 //! The Merkle trees of a state, made from scratch when they are asked for.
 //!
-//! None is kept: hashing a path anew for every write would cost more than running the transaction. What an account's
-//! storage hashes to is remembered until that storage changes.
+//! None is kept: hashing a path anew for every write would cost more than running the transaction. The hash of an account's storage is
+//! remembered until that storage changes.
 
 use alloy_primitives::{keccak256, Address, Bytes, B256, KECCAK256_EMPTY, U256};
 use alloy_rlp::Encodable;
@@ -82,7 +82,7 @@ impl State {
         builder.root()
     }
 
-    /// Proves what an account and some of its slots hold (EIP-1186).
+    /// Proves the contents of an account and of some of its slots (EIP-1186).
     pub fn prove(&self, address: Address, slots: &[B256]) -> AccountProof {
         let (_, mut paths) = prove(&self.account_leaves(), &[keccak256(address)]);
         let leaves = sorted(
@@ -144,7 +144,7 @@ mod tests {
         let absent = state.prove(nobody, &[]);
         verify_proof(root, Nibbles::unpack(keccak256(nobody)), None, &absent.proof).unwrap();
 
-        // What is remembered of a storage goes with its next change, and comes back with what it hashed.
+        // A remembered hash goes with the next change of its storage, and comes back with the same contents.
         state.set_storage(contract, U256::from(1), U256::from(5));
         assert_ne!(state.root(), root);
         state.set_storage(contract, U256::from(1), U256::from(1_000));

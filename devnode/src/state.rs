@@ -1,7 +1,7 @@
 //! Accounts, code and storage of the chain.
 //!
-//! Everything lies in persistent maps: [`State::clone`] is O(1) and shares all that stays the same, so a
-//! snapshot, the state of an old block or a scratch copy for a call costs nothing, however large the state.
+//! Everything lies in persistent maps: [`State::clone`] is O(1) and shares all unchanged parts. So a snapshot, the state of an old block or
+//! a scratch copy for a call costs nothing, however large the state.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -83,16 +83,16 @@ impl Entry {
 
 /// The whole state of the chain, ArbOS's own part included. A clone is a snapshot.
 ///
-/// What ArbOS remembers about programs, cache managers and parameters lies in the storage of its own account
-/// ([`crate::evm::ARBOS_STATE`]), so that it reverts with frames and snapshots like any other storage.
+/// ArbOS's records of programs, cache managers and parameters lie in the storage of its own account ([`crate::evm::ARBOS_STATE`]), so that
+/// they revert with frames and snapshots like any other storage.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// Behind pointers, so that a change copies a path of pointers and one account, not its neighbours.
     accounts: HashMap<Address, Arc<Entry>>,
-    /// The chain this is a copy of: there is what is not in `accounts`.
+    /// The chain this is a copy of: it has the accounts that are not in `accounts`.
     original: Option<Arc<Original>>,
     codes: HashMap<B256, Bytecode>,
-    /// What BLOCKHASH sees.
+    /// The hashes that BLOCKHASH sees.
     pub(crate) l1_hashes: L1Hashes,
     /// Programs that ran in the current block (ArbOS 60 and later: their next start is priced as cached).
     pub(crate) recent: Arc<RecentPrograms>,
@@ -100,7 +100,7 @@ pub struct State {
     pub(crate) recorded: Option<u64>,
 }
 
-/// A chain that is copied, and what the copy begins with otherwise.
+/// A chain that is copied, and the other initial contents of the copy.
 #[derive(Debug)]
 struct Original {
     fork: Arc<Fork>,
@@ -115,7 +115,7 @@ impl Original {
             return account;
         }
         let (nonce, code) = account.map_or((0, None), |account| (account.nonce, account.code));
-        // Everybody has the keys: on public chains such accounts have code that takes what they are sent.
+        // Everybody has the keys: on public chains such accounts have code that takes money sent to them.
         let code = code.filter(|(_, code)| code.eip7702_address().is_none());
         Some(fork::Account { balance: self.balance, nonce, code })
     }
@@ -245,7 +245,7 @@ impl State {
         }
     }
 
-    /// Every non-zero word of an account's storage, in no particular order. On a copy of another chain only what was written since.
+    /// Every non-zero word of an account's storage, in no particular order. On a copy of another chain, only the words written since.
     pub fn storage_iter(&self, address: Address) -> impl Iterator<Item = (U256, U256)> + '_ {
         self.accounts.get(&address).into_iter().flat_map(|a| a.storage.iter().map(|(k, v)| (*k, *v)))
     }
@@ -272,7 +272,7 @@ impl State {
         entry(&mut self.accounts, self.original.as_deref(), address)
     }
 
-    /// Takes an account out, whatever it was on the chain this is a copy of.
+    /// Takes an account out, whatever it held on the chain this is a copy of.
     fn remove(&mut self, address: Address) {
         match &self.original {
             None => drop(self.accounts.remove(&address)),
@@ -312,7 +312,7 @@ impl State {
         self.entry(address).clear();
     }
 
-    /// What happens before a block's first transaction; again in the same block it changes nothing.
+    /// The changes before a block's first transaction; again in the same block it changes nothing.
     pub(crate) fn start_block(&mut self, l2_number: u64, l1_number: u64, parent: B256) {
         self.l1_hashes.start_block(l1_number, parent);
         if self.recent.block() != l2_number {

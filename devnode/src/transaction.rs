@@ -1,4 +1,4 @@
-//! What a transaction or call is, the block and the rules that it runs under, and what it did.
+//! Transactions and calls, the block and the rules that they run under, and their outcomes.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub const BATCH_POSTER: Address = address!("a4b000000000000000000073657175656e63
 /// ArbOS versions whose rules are known here, oldest and newest.
 pub const ARBOS_VERSIONS: std::ops::RangeInclusive<u64> = 32..=61;
 
-/// What differs from chain to chain.
+/// The settings that differ from chain to chain.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// EIP-155 chain id.
@@ -35,7 +35,7 @@ impl Default for Config {
 pub struct BlockCtx<'a> {
     /// Number of the L2 block, which only ArbSys shows.
     pub l2_number: u64,
-    /// Number of the L1 block the sequencer knows: what `block.number` is.
+    /// Number of the L1 block the sequencer knows: the value of `block.number`.
     pub l1_number: u64,
     /// Seconds since 1970.
     pub timestamp: u64,
@@ -56,7 +56,7 @@ pub struct BlockCtx<'a> {
 /// A transaction whose signature has been checked, or a call.
 #[derive(Clone, Debug, Default)]
 pub struct TxCtx {
-    /// Who sent it.
+    /// The sender.
     pub caller: Address,
     /// `None` creates a contract.
     pub to: Option<Address>,
@@ -76,7 +76,7 @@ pub struct TxCtx {
     pub is_call: bool,
     /// Accounts that set their code (EIP-7702).
     pub authorizations: Vec<SignedAuthorization>,
-    /// What to record in [`Outcome::trace`].
+    /// The recording to make in [`Outcome::trace`].
     pub trace: TraceRequest,
 }
 
@@ -91,7 +91,7 @@ pub enum Status {
     Halt(String),
 }
 
-/// What a transaction or call did.
+/// The outcome of a transaction or call.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How it ended.
@@ -106,7 +106,7 @@ pub struct Outcome {
     pub logs: Vec<Log>,
     /// The contract created by a transaction without `to`.
     pub created: Option<Address>,
-    /// What was asked to be recorded.
+    /// The recording that was asked for.
     pub trace: Trace,
     /// Figures of Stylus frames, in the order in which they ended.
     pub stylus: Vec<StylusFrame>,
@@ -129,7 +129,7 @@ pub struct StylusFrame {
     pub failure: Option<String>,
 }
 
-/// Why a transaction can't be part of a block. Messages are geth's, and say what the fields are.
+/// The reason why a transaction can't be part of a block. Messages are geth's, and explain the fields.
 #[allow(missing_docs)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxError {
@@ -141,7 +141,7 @@ pub enum TxError {
     InsufficientFunds { address: Address, have: U256, want: U256 },
     /// The gas limit doesn't cover the intrinsic cost.
     IntrinsicGas { have: u64, want: u64 },
-    /// The gas limit doesn't cover what calldata costs at least (EIP-7623), where a chain owner has switched that on.
+    /// The gas limit doesn't cover the least cost of calldata (EIP-7623), where a chain owner has switched that on.
     FloorGas { have: u64, want: u64 },
     /// The price is below the base fee.
     FeeCapTooLow { address: Address, max_fee: u128, base_fee: u128 },
@@ -151,7 +151,7 @@ pub enum TxError {
     SenderNotEoa { address: Address, code_hash: B256 },
     /// A cost overflows.
     Overflow,
-    /// The endpoint of the chain that this one is a copy of did not give what was needed.
+    /// The endpoint of the chain that this one is a copy of did not give needed data.
     Unread(String),
 }
 

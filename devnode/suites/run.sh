@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Software that others wrote against this node and, beside it, anvil: Hardhat with OpenZeppelin's contracts, web3.js,
-# web3.py. Prints a table of what passed and failed; what failed goes to standard error.
+# Runs other projects' software against this node and, beside it, anvil: Hardhat with OpenZeppelin's contracts, web3.js, web3.py. Prints a
+# table of passes and failures; the output of failures goes to standard error.
 #   NODES="muster-devnode=/path/to/binary other=/path anvil=/path"   which nodes, each started on a port of its own
 #   SUITES="hardhat web3.js web3.py"                                 which suites
-# Installs what it needs with npm and pip, here and into .venv.
+# Installs its packages with npm and pip, here and into .venv.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
@@ -30,7 +30,7 @@ work=$(mktemp -d)
 pid=
 trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null; rm -rf "$work"' EXIT
 export HARDHAT_DISABLE_TELEMETRY_PROMPT=true
-# The others read what this compiles.
+# The others read the files that this compiles.
 node_modules/.bin/hardhat compile >"$work/compile.log" 2>&1 || { cat "$work/compile.log" >&2; exit 1; }
 
 declare -A result

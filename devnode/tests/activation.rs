@@ -1,4 +1,4 @@
-//! What activation refuses, and why; expiry, keep-alive and caching.
+//! Refusals of activation, and their reasons; expiry, keep-alive and caching.
 
 mod support;
 
@@ -159,7 +159,7 @@ fn garbage_is_refused_in_words() {
         assert!(!refusal(&mut chain, &good[..cut]).is_empty());
     }
 
-    // What isn't brotli, or isn't a program, reverts and keeps the gas.
+    // Code that isn't brotli, or isn't a program, reverts and keeps the gas.
     for code in [&b"\xef\xf0\x00\x00garbage"[..], b"\xef\xf0\x00\x01abc", b"\xef\xf0\x00\x07abc", b"\xef\xf0\x01abc", b"\x60\x00"]
     {
         let program = chain.deploy(code);
@@ -229,9 +229,9 @@ fn activation_is_paid_recorded_and_done_once() {
     let spent = before - chain.state.balance(ALICE);
     assert_eq!(spent, event.dataFee + U256::from(activated.gas_used) * U256::from(BASE_FEE));
 
-    // 21,000 + calldata (4 + 20 non-zero bytes x 16 + 12 zeros x 4) + open 800 + argument 3 + activation gas read 800
-    // + 1,659,168 + parameters 100 + program 800 + work + module hash 20,000 + pricer 44,000 + program 20,000
-    // + fee account 800 + event 375 x 3 + 8 x 128 + result 6.
+    // 21,000, calldata (4 + 20 non-zero bytes x 16 + 12 zeros x 4), open 800, argument 3, activation gas read 800 + 1,659,168.
+    // Then parameters 100, program 800, work, module hash 20,000, pricer 44,000, program 20,000, fee account 800. Then event 375 x 3 + 8 x
+    // 128, and result 6.
     let ops = activation_ops();
     let us = [wasm.len() as u64 * 31_733 / 100_000, 17_263 / 100_000, 0, 0, 2217, ops * 535 / 1000];
     let work: u64 = us.iter().map(|us| us * 28).sum();

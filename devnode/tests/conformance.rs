@@ -1,4 +1,4 @@
-//! What programs cost, against sums made by hand, and which block calls see.
+//! The gas of programs, against sums made by hand, and the block that calls see.
 
 mod support;
 
@@ -150,8 +150,8 @@ fn a_storage_write_that_gas_does_not_reach_for() {
         (func (export "user_entrypoint") (param i32) (result i32)
             (call $cache (i32.const 0) (i32.const 32)) (call $flush (i32.const 0)) i32.const 0))"#;
     let wasm = wat::parse_str(wat).unwrap();
-    // 9.9 gas of ink, then 22,100 are wanted and 22,000 there. From ArbOS 50 on that takes all; before, the program
-    // failed and kept what was left.
+    // 9.9 gas of ink, then 22,100 are wanted and 22,000 there. From ArbOS 50 on that takes all; before, the program failed and kept the
+    // rest.
     for (version, status, used) in
         [(51, Status::Halt("out of gas".into()), 22_010), (49, Status::Revert, 10), (32, Status::Revert, 10)]
     {

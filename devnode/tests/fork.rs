@@ -23,7 +23,7 @@ const HASHES: &[u8] = &hex!(
     "43600052 6001 43 03 40 602052 632b407a82 60e01b 6080 52 600035 6084 52 6020 6040 6024 6080 6064 5a fa 50 6060 6000 f3"
 );
 
-/// What stands between a copy and its original: it counts what is asked, and can spoil the answers.
+/// A proxy between a copy and its original: it counts requests, and can spoil the answers.
 struct Between {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -88,7 +88,7 @@ impl Between {
         *self.shared.spoilt.lock().unwrap() = answers.to_vec();
     }
 
-    /// What was asked since the last time.
+    /// The requests since the last time.
     fn asked(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.asked.lock().unwrap())
     }
@@ -178,7 +178,7 @@ fn a_copy_goes_on_where_the_original_stood_and_leaves_it_alone() {
     let (head, there) = (node.0.chain().head(), copy.0.chain().head());
     assert_eq!((head.hash, &head.header, head.l1_number), (there.hash, &there.header, there.l1_number));
 
-    // What the block saw, the copy sees, hashes of either layer included.
+    // The copy sees the same as the block, hashes of either layer included.
     let asked = word(head.header.number - 5);
     assert_eq!(call(&node, hashes, &asked), call(&copy, hashes, &asked));
     let seen = call(&copy, hashes, &asked);
@@ -203,7 +203,7 @@ fn a_copy_goes_on_where_the_original_stood_and_leaves_it_alone() {
     assert_eq!(on_node, on_copy);
     assert_eq!(number(&on_copy["blockNumber"]), head.header.number + 1);
 
-    // A block that the original had before is what the first copy goes on from, whatever happens there.
+    // The first copy goes on from a block that the original had before, whatever happens there.
     assert_eq!(copy.ok("eth_getStorageAt", json!([store, "0x1", "latest"])), json!(B256::ZERO));
     let earlier = between.copy(Some(3));
     assert_eq!(earlier.0.chain().head().header.number, 3);
@@ -244,7 +244,7 @@ fn programs_run_without_being_activated_again() {
             send(node, boss, program, store.into_word().as_slice())
         });
         assert_eq!((&here["status"], &here), (&json!("0x1"), &there), "the same gas, logs and block");
-        // What ArbWasm says of it is the same too; so is a second activation's refusal.
+        // ArbWasm's answer about it is the same too; so is a second activation's refusal.
         let left = [&hex!("c775a62a")[..], &program.into_word()[..]].concat();
         assert_eq!(call(&node, arb_wasm, &left), call(&copy, arb_wasm, &left));
         let activate = hex::encode_prefixed([&hex!("58c780c2")[..], &program.into_word()[..]].concat());
@@ -297,7 +297,7 @@ fn the_past_is_the_originals() {
     for method in ["eth_getTransactionByHash", "eth_getTransactionReceipt", "debug_traceTransaction"] {
         assert_eq!(node.ok(method, json!([tx])), copy.ok(method, json!([tx])));
     }
-    // What the original did after that is not the copy's.
+    // The original's later blocks are not the copy's.
     for method in ["eth_getTransactionByHash", "eth_getTransactionReceipt"] {
         assert_eq!(copy.ok(method, json!([later["transactionHash"]])), Value::Null);
     }

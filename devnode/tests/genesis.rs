@@ -1,4 +1,4 @@
-//! What is there from the first block on, where tools expect it.
+//! Contracts that are there from the first block on, where tools expect them.
 
 mod support;
 
@@ -63,7 +63,7 @@ fn factory_and_deployer_are_where_tools_expect_them() {
     let failed = deploy(&mut chain, with_word(10, 3), 2);
     assert_eq!(failed.status, Status::Revert);
     assert!(ContractInitializationError::abi_decode(&failed.output).unwrap().data.is_empty());
-    // What the constructor said reaches whoever deploys, with the address that would have been.
+    // The constructor's error reaches the deploying account, with the address that would have been.
     let failed = deploy(&mut chain, with_word(11, 7), 2);
     let error = ContractInitializationError::abi_decode(&failed.output).unwrap();
     assert_eq!(error.data.as_ref(), B256::repeat_byte(7).as_slice());
@@ -93,7 +93,7 @@ fn hashes_of_l2_blocks_lie_in_the_history_contract() {
     for _ in 0..300 {
         chain.mine();
     }
-    // Older than what ArbSys tells.
+    // Older than the blocks of ArbSys.
     let known = ok(ask(&mut chain, number - 1));
     assert_eq!(known.output.as_ref(), chain.hashes[number as usize - 1].1.as_slice());
     let number = chain.number;

@@ -1,4 +1,4 @@
-//! What clients may ask for, and how long the node waits for them.
+//! Limits of requests, and how long the node waits for clients.
 
 mod support;
 
@@ -89,7 +89,7 @@ fn lists_are_bounded() {
 
 #[test]
 fn half_sent_requests_are_not_waited_for() {
-    // Only what is left out is waited for so shortly: what is sent may take a while on a busy machine.
+    // The short wait is for missing parts only: parts that are sent may take a while on a busy machine.
     let (short, long) = (Duration::from_secs(2), Duration::from_mins(2));
     for (head, body, sent, answer) in [
         (short, long, b"POST / HTTP/1.1\r\nhost: x\r\ncontent-".as_slice(), ""),

@@ -91,7 +91,7 @@ fn transactions_are_filled_in_for_anybody() {
     ] {
         assert_eq!(filled[field], value, "{field}");
     }
-    // What is named stays as it is.
+    // Named fields stay as they are.
     let named = json!({"from": from, "to": store, "gas": "0x9999", "gasPrice": "0x77359400", "nonce": "0x7"});
     let filled = node.ok("eth_fillTransaction", json!([named]))["tx"].clone();
     assert_eq!(
@@ -168,7 +168,7 @@ fn transactions_wait_while_mining_is_off() {
     assert_eq!(node.ok("hardhat_dropTransaction", json!([ahead])), false);
     assert_eq!(node.ok("eth_getFilterChanges", json!([filter])), json!([cheap, next, dear, ahead, better]));
     node.ok("evm_mine", json!([]));
-    // Who pays more is first, but each sender's come in their order.
+    // A higher payment is first, but each sender's transactions come in their order.
     let block = node.ok("eth_getBlockByNumber", json!(["0x1", false]));
     assert_eq!(block["transactions"], json!([dear, better, next]));
     assert_eq!(number(&block["gasUsed"]), 63_000);
@@ -178,7 +178,7 @@ fn transactions_wait_while_mining_is_off() {
     assert_eq!(node.ok("eth_getBalance", json!([to, "latest"])), "0x16");
     assert_eq!(node.err("hardhat_dropTransaction", json!([dear])).0, -32000);
     assert_eq!(node.ok("txpool_status", json!([])), json!({"pending": "0x0", "queued": "0x0"}));
-    // On again, and what waits goes along with the next; what is ahead of that is refused again.
+    // On again, and waiting transactions go along with the next; a nonce ahead of that is refused again.
     send(&a, 2, 1, 1);
     node.ok("evm_setAutomine", json!([true]));
     let ahead = send(&b, 9, 1, 1)["error"]["message"].clone();
@@ -259,7 +259,7 @@ fn overrides_of_the_block_and_of_precompiles() {
     ));
     assert_eq!(U256::from_be_slice(&seen[..32]), U256::from(99));
     assert_eq!(&seen[128..], hash.as_slice());
-    // The identity precompile moves, and what it leaves behind can have code.
+    // The identity precompile moves, and its former address can have code.
     let (identity, elsewhere) = (Address::with_last_byte(4), Address::repeat_byte(0x44));
     let moved = json!({(identity.to_string()): {"movePrecompileToAddress": elsewhere, "code": hex::encode_prefixed(LOAD)}});
     assert_eq!(node.ok("eth_call", json!([{"to": elsewhere, "data": "0x1234"}, "latest", moved])), "0x1234");

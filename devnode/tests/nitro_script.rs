@@ -1,4 +1,4 @@
-//! `script/devnode --nitro` can't be run where there is no Docker. What can be checked of it without is checked here.
+//! `script/devnode --nitro` can't be run where there is no Docker. Checks the parts of it that need none.
 
 use alloy_consensus::transaction::SignerRecoverable;
 use alloy_consensus::TxEnvelope;

@@ -1,4 +1,4 @@
-//! What ArbOS's precompiles tell and change, and what that costs.
+//! Answers and changes of ArbOS's precompiles, and their gas.
 
 mod support;
 
@@ -289,7 +289,7 @@ fn arb_address_table_gives_short_names() {
     assert_eq!(ask(&mut chain, &lookupCall { addr: ALICE }.abi_encode()).status, Status::Revert);
     assert_eq!(ask(&mut chain, &lookupIndexCall { index: U256::from(2) }.abi_encode()).status, Status::Revert);
     assert_eq!(ask(&mut chain, &lookupIndexCall { index: U256::MAX }.abi_encode()).status, Status::Revert);
-    // One byte for who is known, 21 for who is not; and back.
+    // One byte for a known address, 21 for an unknown one; and back.
     for (who, length) in [(a, 1), (b, 1), (ALICE, 21)] {
         let packed = ask(&mut chain, &compressCall { addr: who }.abi_encode()).output;
         let packed = compressCall::abi_decode_returns(&packed).unwrap();
@@ -385,7 +385,7 @@ fn arb_sys_knows_the_chain() {
     let alias = ok(chain
         .send(ARB_SYS, mapL1SenderContractAddressToL2AliasCall { sender: Address::ZERO, unused: Address::ZERO }.abi_encode()));
     assert_eq!(Address::from_slice(&alias.output[12..]), alloy_primitives::address!("1111000000000000000000000000000000001111"));
-    // What isn't there says so and takes all gas, as any unknown method does.
+    // A missing method says so and takes all gas, as any unknown method does.
     let missing = chain.send(ARB_SYS, vec![1, 2, 3, 4]);
     assert_eq!(missing.status, Status::Halt("ArbSys has no method 0x01020304 on this node".into()));
 }

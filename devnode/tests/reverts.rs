@@ -33,7 +33,7 @@ fn filters_report_what_comes_in_the_place_of_what_was_taken_back() {
     assert_eq!((&found[0]["transactionHash"], &found[1]["transactionHash"]), (&sent[0], &sent[1]));
     assert_eq!(found.as_array().unwrap().len(), 2);
     assert_eq!((changes(&blocks), changes(&logs)), (json!([]), json!([])));
-    // What came and went between two questions is not there to be reported.
+    // A change that came and went between two questions is not there to be reported.
     let snapshot = node.ok("evm_snapshot", json!([]));
     set(9);
     node.ok("evm_revert", json!([snapshot]));

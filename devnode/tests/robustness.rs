@@ -1,4 +1,4 @@
-//! Whatever is sent to it, the node lives on.
+//! The node survives any request.
 
 mod support;
 
@@ -84,7 +84,7 @@ fn damaged_modules_are_refused_or_run() {
 fn arbitrary_calldata_to_the_precompiles() {
     let mut random = Random(42);
     let mut chain = Chain::new();
-    // Selectors of what exists are found by trying those of the interfaces with random arguments.
+    // Selectors that exist are found by trying those of the interfaces with random arguments.
     let selectors = [activateProgramCall::SELECTOR, becomeChainOwnerCall::SELECTOR, cacheProgramCall::SELECTOR];
     for _ in 0..1000 {
         let to = Address::with_last_byte([0x64, 0x65, 0x6b, 0x6c, 0x6e, 0x70, 0x71, 0x72, 0x73, 0x74, 0xff][random.below(11)]);
@@ -165,7 +165,7 @@ fn state_stays_cheap_to_copy_and_to_change() {
         chain.state.set_storage(at, U256::from(slot), U256::from(slot + 1));
     }
     let snapshots: Vec<_> = (0..1000).map(|_| chain.state.clone()).collect();
-    // What a copy of everything takes here and now.
+    // The time of a copy of everything here and now.
     let copying = std::time::Instant::now();
     let copy: std::collections::BTreeMap<_, _> = chain.state.storage_iter(at).collect();
     let copying = copying.elapsed();

@@ -1,4 +1,4 @@
-//! The protocol itself: what a client gets for good and for bad requests, over plain HTTP.
+//! The protocol itself: the answers to good and bad requests, over plain HTTP.
 
 mod support;
 
@@ -58,7 +58,7 @@ fn malformed_requests_get_the_protocol_s_codes_and_the_node_lives_on() {
         let message = if wrong == "[]" { "empty batch" } else { "invalid request" };
         let answer = node.json(wrong);
         assert_eq!(answer["error"], json!({"code": -32600, "message": message}), "{wrong}");
-        // Whatever else is wrong, an id that is one is answered under.
+        // With any other error, an id that is one is answered under.
         assert_eq!(answer["id"], if wrong.contains("\"id\":1") { json!(1) } else { Value::Null }, "{wrong}");
     }
     let nested = node.json(r#"[["2.0",1,"eth_chainId",[]]]"#);
@@ -253,7 +253,7 @@ fn bad_transactions_are_refused_in_go_ethereum_s_words() {
 
 #[test]
 fn transactions_that_overtake_each_other_wait() {
-    // Far more than the others take to come, also on a busy machine; who waited for its end would be refused.
+    // Far longer than the others take to come, also on a busy machine; a request that waited for its end would be refused.
     let patience = Patience { nonce: Duration::from_mins(2), ..Patience::default() };
     let node = Rpc(Devnode::start(Config { patience, ..Config::default() }).unwrap());
     let begin = Instant::now();
@@ -358,7 +358,7 @@ fn estimates_suffice() {
         let hash = node.ok("eth_sendTransaction", json!([{"to": to, "data": data, "gas": gas}]));
         let receipt = node.ok("eth_getTransactionReceipt", json!([hash]));
         assert_eq!(receipt["status"], "0x1", "{data} with {gas}");
-        // Refunds and the 63/64 rule allow the limit to be well above what is used, but not wildly.
+        // Refunds and the 63/64 rule allow the limit to be well above the used gas, but not wildly.
         assert!(number(&gas) < 2 * number(&receipt["gasUsed"]), "{gas} for {}", receipt["gasUsed"]);
     }
     // A limit below the need is reported as such, and so is a sender who can't pay.

@@ -198,7 +198,7 @@ mod with_alloy {
         assert_eq!(heads.next().await.unwrap().number, 1);
         let second = heads.next().await.unwrap();
         assert_eq!((second.number, Some(second.hash)), (2, log.block_hash));
-        // What there is no subscription to, and ids of none.
+        // Subscriptions that do not exist, and ids of none.
         let refused = |error: alloy::transports::RpcError<alloy::transports::TransportErrorKind>| {
             let error = error.as_error_resp().unwrap().clone();
             (error.code, error.message.to_string())

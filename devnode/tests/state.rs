@@ -1,4 +1,4 @@
-//! A chain that outlives its process, dumps, and what a crash leaves.
+//! A chain that outlives its process, dumps, and the file after a crash.
 
 #![cfg(unix)]
 
@@ -42,7 +42,7 @@ fn keep(path: &Path) -> Result<Rpc, String> {
     Devnode::start(config).map(Rpc).map_err(|e| e.to_string())
 }
 
-/// A bit of everything; gives what must be there afterwards.
+/// A bit of everything; gives the expected contents afterwards.
 fn live(node: &Rpc) -> Address {
     let store = node.deploy(STORE);
     for value in 1..=5 {
@@ -209,7 +209,7 @@ fn dumps_are_loaded_by_another_node() {
     let filter = other.ok("eth_newBlockFilter", json!([]));
     assert_eq!(other.ok("anvil_loadState", json!([dump])), true);
     assert_eq!(look(&other, store), before);
-    // To whoever polls, all its blocks are new.
+    // To a polling client, all its blocks are new.
     let blocks = other.ok("eth_getFilterChanges", json!([filter]));
     assert_eq!(blocks.as_array().unwrap().len() as u64, number(&other.ok("eth_blockNumber", json!([]))) + 1);
     for wrong in ["0x", "0x1234", "0x0b028000"] {

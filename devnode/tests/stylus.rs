@@ -17,7 +17,7 @@ fn every_kind_of_call_between_programs_and_contracts() {
     let b = chain.deploy_wasm(&wasm(ACTOR));
     let evm = chain.deploy(&evm_actor());
 
-    // Whoever is in between, the word ends up with the one that acts.
+    // The word ends up with the contract that acts, whichever is in between.
     for (caller, callee) in [(a, b), (evm, b)] {
         ok(chain.send(caller, through(0, callee, 0, &with_word(4, 1))));
         assert_eq!((stored(&chain, caller), stored(&chain, callee)), (0, 1));
@@ -57,7 +57,7 @@ fn failures_roll_back_and_say_what_they_can() {
     assert_eq!((revert.status, revert.output.as_ref()), (Status::Revert, B256::repeat_byte(7).as_slice()));
     assert_eq!(stored(&chain, b), 0);
 
-    // A caller that carries on keeps what it did itself, and the transaction's logs leave out what was undone.
+    // A caller that carries on keeps its own changes, and the transaction's logs leave out the undone ones.
     let evm_that_swallows = {
         // CALL to the address in bytes 1 to 20 with the calldata from byte 53 on, then store 1 in slot 0.
         let mut code = vec![0x60, 0x35, 0x36, 0x03, 0x80, 0x60, 0x35, 0x5f, 0x37];
@@ -222,12 +222,12 @@ fn storage_costs_and_refunds_are_the_evms() {
     let mut chain = Chain::new();
     let a = chain.program(ACTOR);
     ok(chain.send(a, with_word(4, 1)));
-    // Clearing a slot gives 4,800 gas back, at most a fifth of what was used.
+    // Clearing a slot gives 4,800 gas back, at most a fifth of the used gas.
     let cleared = ok(chain.send(a, with_word(4, 0)));
     assert_eq!(cleared.gas_refunded, 4800);
     let again = ok(chain.send(a, with_word(4, 0)));
     assert_eq!(again.gas_refunded, 0);
-    // 5,000 for changing a slot, 2,200 for writing what is there.
+    // 5,000 for changing a slot, 2,200 for writing the value that it has.
     assert_eq!(cleared.gas_used + 4800 - again.gas_used, 5000 - 2200);
 
     // The same slot set and reset in one transaction, by two frames: 19,900 of the 20,000 come back.

@@ -9,8 +9,8 @@ use serde_json::{json, Value};
 use support::rpc::*;
 use support::word;
 
-/// Loads slot 0, adds 1, stores it, asks who calls, hashes that, logs it, calls the address in its calldata, and ends
-/// with a status of its own.
+/// Loads slot 0, adds 1, stores it, asks for the caller, hashes that, logs it, calls the address in its calldata, and ends with a status of
+/// its own.
 const BUSY: &str = r#"(module
     (memory (export "memory") 1 1)
     (func (export "user_entrypoint") (param $len i32) (result i32)
@@ -80,9 +80,9 @@ fn host_calls_are_shown_with_arguments_and_ink() {
     ] {
         assert_eq!((&steps[step]["args"], &steps[step]["outs"]), (&args, &outs), "{}", names[step]);
     }
-    // What EVM code does is no host call.
+    // An EVM instruction is no host call.
     assert_eq!((&steps[8]["address"], &steps[8]["steps"]), (&json!(load), &json!([])));
-    // Ink only falls. What a load costs is in the price list: 18,480, 59,673 rounded down to gas, and a cold slot.
+    // Ink only falls. The price list has the cost of a load: 18,480, 59,673 rounded down to gas, and a cold slot.
     let ink = |step: usize, which: &str| steps[step][which].as_u64().unwrap();
     for step in 1..steps.len() {
         assert!(ink(step, "startInk") <= ink(step - 1, "endInk") && ink(step, "endInk") <= ink(step, "startInk"));
@@ -214,7 +214,7 @@ fn gas_is_accounted_for() {
     let intrinsic = &profile["intrinsic"];
     let sum: u64 = ["base", "calldata", "other"].iter().map(|part| intrinsic[part].as_u64().unwrap()).sum();
     assert_eq!(sum + outer["gasUsed"].as_u64().unwrap(), number(&receipt["gasUsed"]));
-    // What neither start nor host calls nor frames below explain is WASM, and little of it.
+    // WASM is the rest beside start, host calls and frames below, and it is little.
     for frame in [outer, middle] {
         let below: f64 = frame["calls"].as_array().unwrap().iter().map(|c| c["gasUsed"].as_f64().unwrap()).sum();
         let wasm = frame["gasUsed"].as_f64().unwrap() - below - own(frame);

@@ -1,4 +1,4 @@
-// What script/site made: no link in it is dead, its search finds, and its diagrams are drawn, light and dark.
+// The site that script/site made: no link in it is dead, its search finds, and its diagrams are drawn, light and dark.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";

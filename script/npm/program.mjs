@@ -29,7 +29,7 @@ export function run(file, args = process.argv.slice(2), environment = {}) {
   const child = spawn(file, args, { stdio: "inherit", env: { ...process.env, ...environment } });
   const pass = (signal) => child.kill(signal);
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-    // What a person types at a terminal reaches both, and the program must not take it for a second one.
+    // A key typed at a terminal reaches both, and the program must not take it for a second one.
     process.on(signal, signal === "SIGINT" && process.stdin.isTTY ? () => {} : pass);
   }
   child.on("error", (error) => fail(error));
@@ -40,7 +40,7 @@ export function run(file, args = process.argv.slice(2), environment = {}) {
   });
 }
 
-/** Does it, or says what keeps it from being done. */
+/** Does it, or says why it cannot be done. */
 export function attempt(what) {
   try {
     what();

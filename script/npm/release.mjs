@@ -16,7 +16,7 @@ import { gzipSync } from "node:zlib";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const read = (path) => readFileSync(join(root, path), "utf8");
 
-/** What every package says of itself; the address of the sources stands in Cargo.toml, and nowhere else for what is written here. */
+/** The description that every package gives of itself; the address of the sources stands in Cargo.toml, and nowhere else for the files written here. */
 const said = (name) => new RegExp(`^\\[workspace\\.package\\][^[]*^${name} = "([^"]*)"$`, "m").exec(read("Cargo.toml"))[1];
 export const version = said("version");
 export const repository = said("repository");
@@ -57,7 +57,7 @@ const PROGRAMS = {
 /** All programs, as they are built. */
 const ALL = ["muster", "muster-agent", "muster-dev", "muster-devnode"];
 
-/** What all packages have in common. */
+/** The fields that all packages have in common. */
 const common = (name, { description, directory, keywords }) => ({
   name,
   version,
@@ -85,7 +85,7 @@ function folder(at, manifest, files, programs = {}) {
   return at;
 }
 
-/** The package that people name: it holds no program, only who holds it. */
+/** The package that people name: it holds no program, only the names of the packages that do. */
 function main(work, name) {
   const { program, readme, commands, dependencies, ...about } = PROGRAMS[name];
   const own = name === "muster-demo" ? Object.fromEntries(commands.map((command) => [`${command}.mjs`, { from: here(`demo/${command}.mjs`) }])) : {};
@@ -174,10 +174,10 @@ function archive(out, name, entries) {
   writeFileSync(join(out, `${name}.tar.gz`), zipped);
 }
 
-/** What goes into every archive. */
+/** The files of every archive. */
 const papers = () => Object.fromEntries(["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "SECURITY.md"].map((path) => [path, { from: join(root, path) }]));
 
-/** All programs of a platform, and what a service of the agent is made of. */
+/** All programs of a platform, and the files of a service of the agent. */
 function archivePrograms(out, platform, from) {
   const entries = papers();
   for (const program of ALL) entries[program] = { from: join(from, program), mode: 0o755 };
@@ -185,7 +185,7 @@ function archivePrograms(out, platform, from) {
   archive(out, `muster-${version}-${platform}`, entries);
 }
 
-/** The explorer with all that is made of other parts: what its image is built from. */
+/** The explorer with all files of other parts that it is made of: the input of its image. */
 function archiveExplorer(out) {
   const entries = papers();
   const add = (path) => (entries[path] = { from: join(root, path) });
@@ -260,7 +260,7 @@ function release({ part, built, out, client }) {
   }
 }
 
-/** Of all that lies there; what several machines have built is summed up when it lies in one folder. */
+/** Of all files there; when the files of several machines lie in one folder, they are summed up together. */
 function sums(out) {
   const all = files(out).filter((path) => path !== "SHA256SUMS").sort();
   writeFileSync(join(out, "SHA256SUMS"), all.map((path) => `${hash(readFileSync(join(out, path)))}  ${path}\n`).join(""));

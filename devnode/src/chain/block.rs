@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::config::L1_BLOCK_TIME;
 use crate::evm::{BlockCtx, Outcome, Status, TxCtx};
 
-/// A block and what happened in it.
+/// A block, its transactions and their results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MinedBlock {
     /// Header with Arbitrum's meaning of `difficulty`, `mixHash`, `extraData` and `nonce`. The state root is zero
@@ -21,9 +21,9 @@ pub struct MinedBlock {
     pub header: Header,
     /// Hash of the header.
     pub hash: B256,
-    /// What `block.number` was in it.
+    /// The value of `block.number` in it.
     pub l1_number: u64,
-    /// What `block.prevrandao` was in it; 1 on Arbitrum.
+    /// The value of `block.prevrandao` in it; 1 on Arbitrum.
     pub prevrandao: B256,
     /// One, unless mining was switched off for a time.
     pub transactions: Vec<MinedTx>,
@@ -56,7 +56,7 @@ impl MinedBlock {
         self.transactions.iter().flat_map(|t| t.receipt.inner.logs().iter())
     }
 
-    /// What a transaction in it could see.
+    /// The view of the chain that a transaction in it has.
     pub(super) fn setting(&self) -> Setting {
         Setting {
             number: self.header.number,
@@ -71,7 +71,7 @@ impl MinedBlock {
     }
 }
 
-/// What is settled about a block before anything runs in it.
+/// The fields of a block that are settled before anything runs in it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Setting {
@@ -102,7 +102,7 @@ impl Setting {
     }
 }
 
-/// What `block.prevrandao` is on Arbitrum.
+/// The value of `block.prevrandao` on Arbitrum.
 pub(super) const PREVRANDAO: B256 = B256::with_last_byte(1);
 
 /// L1 blocks come every [`L1_BLOCK_TIME`] seconds of chain time, beginning with 1 at genesis.
@@ -127,7 +127,7 @@ pub(super) fn context(tx: &Recovered<TxEnvelope>, base_fee: u64) -> TxCtx {
     }
 }
 
-/// Makes a block of what ran in it, receipts and roots included.
+/// Makes a block of the transactions that ran in it, receipts and roots included.
 pub(super) fn seal(
     setting: &Setting,
     arbos_version: u64,

@@ -83,7 +83,7 @@ impl Scene {
     pub(super) fn override_block(&mut self, overrides: &BlockOverrides) {
         let setting = &mut self.setting;
         if let Some(number) = overrides.number {
-            // `block.number` is what one expects to move.
+            // Callers expect `block.number` to move.
             setting.l1_number = number.saturating_to();
         }
         setting.timestamp = overrides.time.unwrap_or(setting.timestamp);
@@ -148,7 +148,7 @@ impl Chain {
         Ok(self.0.evm.call(&scene.state, &scene.block(), &tx)?)
     }
 
-    /// The access list with which the transaction touches nothing cold, and what it does with that list.
+    /// The access list with which the transaction touches nothing cold, and the outcome with that list.
     ///
     /// # Errors
     /// The call could not be begun, or touches something else each time its list grows. A failure is an outcome.
@@ -253,8 +253,8 @@ impl Chain {
             };
             match (at.is_pending(), waiting) {
                 (true, Some(run)) => scene(run.state, run.setting),
-                // The next block on the state after the newest. What ArbOS does at the start of a block has not happened in it: L1's
-                // number stands where it stood, and the history of hashes ends before the newest.
+                // The next block on the state after the newest. ArbOS's work at the start of a block has not happened in it: L1's number
+                // stands where it stood, and the history of hashes ends before the newest.
                 (true, None) => {
                     let (mut state, newest) = (inner.state.clone(), block.setting());
                     let before = inner.hashes_before(newest.number);
@@ -292,7 +292,7 @@ impl Chain {
         let block = scene.block();
         let mut tx = self.call_context(request, scene.setting.base_fee)?;
         tx.gas_limit = request.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(CALL_GAS).min(CALL_GAS);
-        // A sender who names a price must be able to pay; the limit is lowered to what they can pay.
+        // A sender that names a price must be able to pay; the limit is lowered to the sender's funds.
         let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
         if price > 0 {
             let have = scene.state.balance(tx.caller);
@@ -330,9 +330,9 @@ impl Chain {
             Err(TxError::IntrinsicGas { .. } | TxError::FloorGas { .. }) => Ok(false),
             Err(other) => Err(CallError::from(other)),
         };
-        // Less than what was used never suffices.
+        // Less than the used gas never suffices.
         let mut low = first.gas_used.saturating_sub(1);
-        // Most transactions fit after one try with what refunds, the stipend and one 63/64 need on top.
+        // Most transactions fit after one try with the extra gas of refunds, the stipend and one 63/64 on top.
         let guess = (first.gas_used + first.gas_refunded + 2_300).saturating_mul(64) / 63;
         if guess < high {
             if succeeds(guess)? {

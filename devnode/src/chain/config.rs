@@ -1,4 +1,4 @@
-//! What a chain begins with, and its constants.
+//! The configuration a chain starts with, and its constants.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub const MAX_LOG_BYTES: usize = 25_000_000;
 /// Where timestamps come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The machine's clock plus whatever time travel added.
+    /// The machine's clock plus the seconds that time travel added.
     System,
     /// Stands still at this second until moved by time travel: runs repeat exactly.
     Manual(u64),
@@ -50,7 +50,7 @@ impl History {
     pub const NONE: Self = Self { blocks: 1, states: 0 };
 }
 
-/// What a chain begins with.
+/// The configuration a chain starts with.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// EIP-155 chain id; 412346 as the Nitro development node has it.
@@ -69,7 +69,7 @@ pub struct Config {
     pub history: History,
     /// Whether headers carry the root of the state, which costs some time in every block.
     pub state_root: bool,
-    /// The chain on whose state this one goes on. [`Config::of_fork`] takes from it what must fit.
+    /// The chain on whose state this one goes on. [`Config::of_fork`] takes the settings from it that must fit.
     pub fork: Option<Arc<Fork>>,
 }
 

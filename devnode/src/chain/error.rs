@@ -50,7 +50,7 @@ pub enum SendError {
     /// It waits already.
     #[error("already known")]
     Known,
-    /// What waits with the same nonce offers more, or not enough less.
+    /// The waiting transaction with the same nonce offers more, or not enough less.
     #[error("replacement transaction underpriced")]
     Underpriced,
     /// Too many wait already.
@@ -101,7 +101,7 @@ pub enum CallError {
     /// The sender could not pay, or the gas does not cover the intrinsic cost.
     #[error(transparent)]
     Rejected(#[from] TxError),
-    /// What was recorded would be too large.
+    /// The recording would be too large.
     #[error("trace too large: more than {} bytes", crate::trace::MAX_TRACE)]
     TraceTooLarge,
     /// A simulation that can't be begun or gone on with, under go-ethereum's code.
@@ -137,7 +137,7 @@ pub enum TimeError {
         /// That of the newest block.
         latest: u64,
     },
-    /// Beyond what a timestamp can hold.
+    /// Beyond the range of a timestamp.
     #[error("timestamp overflow")]
     Overflow,
     /// More than [`MAX_EMPTY_BLOCKS`].

@@ -1,4 +1,4 @@
-//! The log of what happened to a chain that is kept in a file.
+//! The log of changes to a chain that is kept in a file.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -21,7 +21,7 @@ pub enum StateError {
     Io {
         /// Which file.
         path: PathBuf,
-        /// What it says.
+        /// The system's error.
         source: io::Error,
     },
     /// Most of a copy's state is where it was copied from.
@@ -60,7 +60,7 @@ impl From<Time> for Travelled {
     }
 }
 
-/// A transaction and its sender, who need not have signed it.
+/// A transaction and its sender, which need not have signed it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SentTx {
     from: Address,

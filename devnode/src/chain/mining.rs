@@ -20,14 +20,14 @@ use super::{append, keeps_states, Chain, Inner, MinedBlock, SendError, Shared, T
 use crate::evm::{Evm, Outcome, Status, TxError};
 use crate::state::State;
 
-/// What became of a transaction sent in process.
+/// The result of a transaction sent in process.
 #[derive(Clone, Debug)]
 pub struct Mined {
     /// Hash of the transaction.
     pub hash: B256,
     /// Its block.
     pub block: Arc<MinedBlock>,
-    /// What it did, revert data and Stylus figures included.
+    /// Its outcome, revert data and Stylus figures included.
     pub outcome: Outcome,
 }
 
@@ -52,12 +52,12 @@ pub(super) struct Run {
     pub state: State,
     pub setting: Setting,
     pub ran: Vec<(Recovered<TxEnvelope>, Outcome)>,
-    /// What can never be mined as things stand.
+    /// Transactions that can never be mined as things stand.
     pub dropped: Vec<B256>,
 }
 
 impl Run {
-    /// Runs what waits, as far as the block's gas limit goes.
+    /// Runs waiting transactions, as far as the block's gas limit goes.
     pub(super) fn of_pool(evm: &Evm, pool: &Pool, state: State, setting: Setting, hashes: &[(u64, B256)]) -> Self {
         let mut run = Self { state, setting, ran: Vec::new(), dropped: Vec::new() };
         evm.remember(&mut run.state, hashes);
@@ -90,7 +90,7 @@ impl Run {
 }
 
 impl Inner {
-    /// What the next block begins with at `timestamp`.
+    /// The setting of the next block at `timestamp`.
     pub(super) fn next_setting(&self, timestamp: u64) -> Setting {
         let parent = self.head();
         Setting {
@@ -110,9 +110,9 @@ impl Inner {
         &self.recent[self.recent.len().saturating_sub(RECENT_HASHES)..]
     }
 
-    /// What go-ethereum asks before it takes a transaction, in its order: the nonce, the cap, the balance for the
-    /// whole cap. While mining is off a nonce may be ahead and a cap low: such a transaction waits. Else a nonce may be
-    /// ahead by those that wait since then.
+    /// go-ethereum's checks before it takes a transaction, in its order: the nonce, the cap, the balance for the whole cap. While mining is
+    /// off a nonce may be ahead and a cap low: such a transaction waits. Otherwise a nonce may be ahead by the transactions that wait since
+    /// then.
     fn check(&self, tx: &Recovered<TxEnvelope>, waits: bool) -> Result<(), SendError> {
         let from = tx.signer();
         if tx.gas_limit() > self.upcoming.gas_limit {
@@ -232,7 +232,7 @@ impl Chain {
         Ok(tx.into_signed(signature).into())
     }
 
-    /// Fills in what a transaction lacks, as `eth_fillTransaction` does on Nitro: for anybody, and with an estimate at
+    /// Fills in missing fields of a transaction, as `eth_fillTransaction` does on Nitro. It does so for any sender, and with an estimate at
     /// the newest block, where `eth_estimateGas` alone looks ahead. The signature is empty.
     ///
     /// # Errors
@@ -333,14 +333,14 @@ impl Chain {
         if !automine {
             return Ok(Submitted { hash, mined: None });
         }
-        // What waited since mining was off goes along.
+        // Transactions that waited since mining was off go along.
         let (block, mut outcomes) = self.mine_waiting(writer);
         let index = block.transactions.iter().position(|t| *t.tx.tx_hash() == hash);
         let mined = index.map(|index| Mined { hash, outcome: outcomes.swap_remove(index), block });
         Ok(Submitted { hash, mined })
     }
 
-    /// Tells those who watch what is pending.
+    /// Tells the watchers of pending transactions.
     fn announce(&self, hash: B256, tx: impl FnOnce() -> Recovered<TxEnvelope>) {
         self.0.inner.write().arrivals.push(hash);
         if self.0.arrivals.receiver_count() > 0 {
@@ -413,7 +413,7 @@ impl Chain {
         }
     }
 
-    /// Runs what waits on a copy of the newest state.
+    /// Runs waiting transactions on a copy of the newest state.
     pub(super) fn run_waiting(&self) -> Option<Run> {
         let (pool, state, setting, hashes) = {
             let inner = self.0.inner.read();
@@ -426,7 +426,7 @@ impl Chain {
         Some(Run::of_pool(self.evm(), &pool, state, setting, &hashes))
     }
 
-    /// Mines one block of what waits.
+    /// Mines one block of waiting transactions.
     fn mine_waiting(&self, writer: &Writer<'_>) -> (Arc<MinedBlock>, Vec<Outcome>) {
         let (pool, state, setting, time, hashes) = {
             let inner = self.0.inner.read();
@@ -452,8 +452,8 @@ impl Chain {
         (self.put(writer, setting, time, run.state, ran), outcomes)
     }
 
-    /// Mines blocks, `interval` seconds apart; the clock moves along. What waits goes into the first, or as far as
-    /// its gas limit allows.
+    /// Mines blocks, `interval` seconds apart; the clock moves along. Waiting transactions go into the first, as far as its gas limit
+    /// allows.
     ///
     /// # Errors
     /// Too many at once, or beyond the range of timestamps.
@@ -499,7 +499,7 @@ impl Chain {
             return Err(TimeError::Interval(milliseconds));
         }
         let mut clock = self.0.interval.lock();
-        // Whoever ticks for an earlier setting sees that its turn is over.
+        // A ticker of an earlier setting sees that its turn is over.
         clock.turn += 1;
         clock.milliseconds = milliseconds;
         if milliseconds > 0 {

@@ -4,24 +4,23 @@
 //! A [`Chain`] is a handle: clones share one chain. Nothing here copies the state: [`State`] is persistent, so an old
 //! state is only another root.
 //!
-//! Who changes the chain holds its writer's lock from the first look to the last write, and runs transactions on a
-//! copy of the state; the lock readers need is taken only to put the finished block in place. So reads never wait for
-//! an execution.
+//! A change holds the chain's writer lock from its first look to its last write, and runs transactions on a copy of the state. The lock
+//! that readers need is taken only to put the finished block in place. So reads never wait for an execution.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
-//! | here | the chain itself: what is kept, moved in time and taken back |
+//! | here | the chain itself: its blocks, moving it in time and taking it back |
 //! | [`block`] | blocks, receipts and logs |
 //! | `mining` | from a signed transaction to a block |
 //! | `pool` | transactions that wait while mining is off |
 //! | `call` | calls and estimates |
 //! | `persist` | the chain in a file |
-//! | `journal` | the log of what happened since |
-//! | `time` | the clock, and what the next block takes from before |
+//! | `journal` | the log of changes since |
+//! | `time` | the clock, and the fields that the next block takes from before |
 //! | `trace` | mined transactions once more, with their trace |
 //! | `simulate` | blocks that are not kept (`eth_simulateV1`) |
-//! | `node_interface` | what Nitro answers at 0xc8 |
-//! | [`config`] | what a chain begins with |
+//! | `node_interface` | Nitro's answers at 0xc8 |
+//! | [`config`] | the configuration a chain starts with |
 //! | [`error`] | why something was refused |
 
 pub mod block;
@@ -66,14 +65,14 @@ use time::{Time, Upcoming};
 pub(crate) use trace::checked_trace;
 pub use trace::{AccountView, Touched};
 
-/// A transaction or call, as the `eth_` methods take it. Whatever is left out is filled in.
+/// A transaction or call, as the `eth_` methods take it. Missing fields are filled in.
 pub type TxRequest = TransactionRequest;
 
 /// How many L2 hashes ArbSys and BLOCKHASH can see.
 const RECENT_HASHES: usize = 256;
 /// Blocks a slow subscriber may fall behind.
 const SUBSCRIBER_BUFFER: usize = 16_384;
-/// Pending transactions whose hashes are remembered for those who poll.
+/// Pending transactions whose hashes are remembered for polling clients.
 const ARRIVALS: usize = 16_384;
 
 /// A handle on a chain.
@@ -87,7 +86,7 @@ struct Shared {
     signers: HashMap<Address, PrivateKeySigner>,
     accounts: Vec<Address>,
     inner: RwLock<Inner>,
-    /// Held by whoever changes the chain, for as long as the change takes.
+    /// Held by the writer of a change, for as long as the change takes.
     writer: Mutex<()>,
     interval: Mutex<IntervalClock>,
     /// Where the chain is kept.
@@ -136,7 +135,7 @@ struct Inner {
 struct Stored {
     block: Arc<MinedBlock>,
     state: Option<State>,
-    /// Ascends along the chain, and is never used twice: what comes in the place of a block taken back has another.
+    /// Ascends along the chain, and is never used twice: a block in the place of one taken back has another.
     sequence: u64,
 }
 
@@ -261,7 +260,7 @@ impl Inner {
         true
     }
 
-    /// Forgets all blocks and whatever hangs on them.
+    /// Forgets all blocks and everything that depends on them.
     fn clear(&mut self) {
         self.automine = true;
         self.pool = Pool::default();
@@ -336,7 +335,7 @@ impl Chain {
         Ok(Self(Arc::new(chain)))
     }
 
-    /// What the chain was begun with.
+    /// The configuration the chain started with.
     pub fn config(&self) -> &Config {
         &self.0.config
     }
@@ -376,7 +375,7 @@ impl Chain {
         self.0.inner.read().state.clone()
     }
 
-    /// The state after a block; for `pending` what waits has run.
+    /// The state after a block; for `pending`, after the waiting transactions.
     ///
     /// # Errors
     /// The block is unknown, or its state is no longer kept.
@@ -389,7 +388,7 @@ impl Chain {
         self.0.inner.read().state_at(id)
     }
 
-    /// The block that would be mined now of what waits; `None` if nothing does.
+    /// The block that would be mined now of the waiting transactions; `None` if none waits.
     pub fn pending_block(&self) -> Option<MinedBlock> {
         let run = self.run_waiting()?;
         let root = if self.0.config.state_root { run.state.root() } else { B256::ZERO };
@@ -402,7 +401,7 @@ impl Chain {
         self.0.inner.read().pool.get(hash).cloned()
     }
 
-    /// All that waits by sender and nonce: first what the next block can take, then what lacks those before it.
+    /// All waiting transactions by sender and nonce: first those that the next block can take, then those that lack earlier nonces.
     pub fn waiting_all(&self) -> [Vec<Arc<Waiting>>; 2] {
         let inner = self.0.inner.read();
         let mut lists = [Vec::new(), Vec::new()];
@@ -430,7 +429,7 @@ impl Chain {
         self.0.inner.read().upcoming.coinbase
     }
 
-    /// Where those who poll for blocks and for pending transactions begin.
+    /// The position from which polls for blocks and for pending transactions begin.
     pub(crate) fn position(&self) -> (u64, u64) {
         let inner = self.0.inner.read();
         (inner.sequence, inner.arrivals.first + inner.arrivals.hashes.len() as u64)
@@ -505,7 +504,7 @@ impl Chain {
         };
         let (mut logs, mut bytes) = (Vec::new(), 0);
         while from <= to {
-            // In portions, since whoever waits to write holds up all who read.
+            // In portions, since a waiting writer holds up all readers.
             let end = to.min(from.saturating_add(1_000));
             let blocks: Vec<_> = {
                 let inner = self.0.inner.read();
@@ -691,8 +690,8 @@ impl Chain {
         }
     }
 
-    /// Has an account of the chain that this one is a copy of read before anybody has to wait for it under a lock. `false` if the
-    /// endpoint does not give it, which is noted for whoever asked for the work ([`fork::checked`]).
+    /// Reads an account of the original chain before another thread must wait for it under a lock. `false` if the endpoint does not give
+    /// it, which is noted for the caller ([`fork::checked`]).
     fn reads(&self, address: Address) -> bool {
         let state = self.state();
         if !state.is_copy() {
@@ -749,7 +748,7 @@ fn append_first(inner: &mut Inner, config: &Config, genesis_time: u64) {
         hash: fork.block_hash(),
         l1_number: fork.l1_number(),
         prevrandao: PREVRANDAO,
-        // Who asks for it gets it from the other chain, as all before it.
+        // A request for it is answered by the other chain, as for all blocks before it.
         transactions: Vec::new(),
     };
     append(inner, config, Arc::new(block), None);

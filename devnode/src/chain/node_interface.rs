@@ -1,6 +1,6 @@
-//! What Nitro answers to calls at 0xc8, where there is no contract: what a node knows and no contract can.
+//! Nitro's answers to calls at 0xc8, where there is no contract: facts that a node knows and no contract can.
 //!
-//! Without an L1 there are no batches, no outbox and no retryable tickets: what asks about them is refused.
+//! Without an L1 there are no batches, no outbox and no retryable tickets: calls about them are refused.
 
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use alloy_rpc_types_eth::{BlockId, TransactionInput};
@@ -92,7 +92,7 @@ impl Chain {
         }
     }
 
-    /// What ArbGasInfo gives as L1's price; nothing is charged by it here.
+    /// L1's price, as ArbGasInfo gives it; nothing is charged by it here.
     fn l1_price(&self) -> U256 {
         self.state().storage(crate::evm::ARBOS_STATE, crate::arbos::Number::L1PricePerUnit.slot())
     }

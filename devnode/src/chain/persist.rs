@@ -1,4 +1,4 @@
-//! A chain that outlives its process: one file with all of it, and beside it a log of what happened since.
+//! A chain that outlives its process: one file with all of it, and beside it a log of changes since.
 //!
 //! The file is written when the node stops and whenever the log has grown long; the log after every change, before
 //! anybody hears of it. So a node that is killed loses nothing but its snapshots and the states of old blocks, which
@@ -52,7 +52,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> StateError + '_ {
 }
 
 impl Chain {
-    /// Keeps the chain in a file from now on. What is there already is loaded first.
+    /// Keeps the chain in a file from now on. A chain that is already there is loaded first.
     ///
     /// # Errors
     /// The file or its log can't be read or written, or is of another chain.
@@ -224,7 +224,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Does once more what the log tells.
+    /// Repeats the changes in the log.
     fn redo_log(&self, writer: &Writer<'_>, log: &File, generation: u64) -> Result<(), StateError> {
         let mut lines = BufReader::new(log);
         let mut text = String::new();

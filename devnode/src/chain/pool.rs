@@ -26,7 +26,7 @@ pub struct Waiting {
     order: u64,
 }
 
-/// What waits, by sender and nonce.
+/// Waiting transactions, by sender and nonce.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pool {
     by_sender: BTreeMap<Address, BTreeMap<u64, Arc<Waiting>>>,
@@ -96,7 +96,7 @@ impl Pool {
         true
     }
 
-    /// Takes out what a sender's nonce has overtaken.
+    /// Takes out transactions that a sender's nonce has overtaken.
     pub(super) fn forget_used(&mut self, nonce: impl Fn(Address) -> u64) {
         let mut used = Vec::new();
         for (sender, waiting) in &self.by_sender {
@@ -108,7 +108,7 @@ impl Pool {
         }
     }
 
-    /// The order in which they are tried: who pays more goes first, then who came first; each sender's by nonce.
+    /// The order in which they are tried: higher payment first, then earlier arrival; each sender's by nonce.
     pub(super) fn queue(&self) -> Queue<'_> {
         let mut queue = Queue { heads: BinaryHeap::new(), senders: HashMap::new() };
         for (sender, waiting) in &self.by_sender {

@@ -18,7 +18,7 @@ use crate::evm::{CallFrame, CallKind, Outcome, Status, Trace, TraceRequest, TxEr
 
 /// Seconds between simulated blocks that name no time: go-ethereum's figure.
 const BLOCK_TIME: u64 = 12;
-/// Who emits the events that stand for moved ether, and which event it is.
+/// The emitter of the events that stand for moved ether, and the event.
 const ETHER: Address = address!("eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
 const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 
@@ -40,7 +40,7 @@ fn code_of(error: &TxError) -> i32 {
     }
 }
 
-/// A simulated block, and what became of its calls.
+/// A simulated block, and the results of its calls.
 pub type Simulated = (MinedBlock, Vec<SimCallResult>);
 
 impl Chain {
@@ -81,7 +81,7 @@ impl Chain {
                 coinbase: parent.header.beneficiary,
                 prevrandao: PREVRANDAO,
             };
-            // `block.number` is what one expects to move; without a number of its own a block has L1's.
+            // Callers expect `block.number` to move; without a number of its own a block has L1's.
             let l1_number = scene.setting.l1_number;
             scene.override_block(&overrides);
             if filler.number_is_ours {
@@ -162,7 +162,7 @@ struct Flags {
     transfers: bool,
 }
 
-/// What was filled in.
+/// The fields that were filled in.
 struct Filler {
     number_is_ours: bool,
 }

@@ -1,4 +1,4 @@
-//! Time, and what else blocks to come take from before.
+//! Time, and the other fields that blocks to come take from before.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::config::{Clock, Config, BLOCK_GAS_LIMIT};
 use crate::evm::BATCH_POSTER;
 
-/// What headers of the blocks to come carry.
+/// Fields in the headers of blocks to come.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Upcoming {

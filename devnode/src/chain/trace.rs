@@ -27,7 +27,7 @@ pub struct AccountView {
     pub storage: BTreeMap<B256, B256>,
 }
 
-/// What a transaction touched.
+/// The accounts and slots that a transaction touched.
 #[derive(Clone, Debug, Default)]
 pub struct Touched {
     /// Before it.
@@ -72,7 +72,7 @@ impl Chain {
         })
     }
 
-    /// What a mined transaction touched, before and after it.
+    /// The accounts and slots that a mined transaction touched, before and after it.
     ///
     /// # Errors
     /// As for [`Chain::trace_transaction`].
@@ -87,7 +87,7 @@ impl Chain {
         Ok(touched)
     }
 
-    /// What each transaction of a block touched.
+    /// The accounts and slots that each transaction of a block touched.
     ///
     /// # Errors
     /// As for [`Chain::trace_block`].
@@ -103,7 +103,7 @@ impl Chain {
         })
     }
 
-    /// What a call would touch.
+    /// The accounts and slots that a call would touch.
     ///
     /// # Errors
     /// The call could not be begun.

@@ -1,4 +1,4 @@
-//! What gas costs.
+//! The price of gas.
 
 use revm::primitives::{I256, U256};
 

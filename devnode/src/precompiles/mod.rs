@@ -1,10 +1,9 @@
 //! ArbOS's precompiles.
 //!
-//! What they read and write is ArbOS's own storage, at its prices: 800 gas a word read, 20,000 a word written (5,000
-//! if it becomes zero), beside 3 gas per word of arguments and results. Methods that need what isn't here (an L1)
-//! fail and say so.
+//! They read and write ArbOS's own storage, at its prices: 800 gas a word read, 20,000 a word written (5,000 if it becomes zero), beside 3
+//! gas per word of arguments and results. Methods that need an L1, which isn't here, fail and say so.
 
-/// A table of methods: purity, first ArbOS version, what it does.
+/// A table of methods: purity, first ArbOS version, body.
 macro_rules! methods {
     ($call:ident, $($contract:ident :: $method:ident, $purity:ident, $since:literal => |$args:pat_param| $body:expr;)*) => {{
         let selector: [u8; 4] = $call.input[..4].try_into().unwrap_or_default();
@@ -59,7 +58,7 @@ impl<E: SolError> From<E> for Fail {
 
 type Done = Result<Vec<u8>, Fail>;
 
-/// What a method may do.
+/// The access to state that a method may have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Purity {
     Pure,
@@ -219,7 +218,7 @@ impl Call<'_> {
         self.burn(COPY * words(self.input.len() - 4))
     }
 
-    /// Whether this ArbOS has what came with a version.
+    /// Whether this ArbOS has the features of a version.
     fn since(&self, version: u64) -> bool {
         self.exec.config.arbos >= version
     }
@@ -281,7 +280,7 @@ pub(crate) fn run(exec: &mut Exec, depth: usize, address: Address, inputs: &Call
     InterpreterResult { result: kind, output: Bytes::from(output), gas }
 }
 
-// What a function of a precompile ends with.
+// The results of precompile functions.
 #[expect(clippy::unnecessary_wraps, reason = "they stand where any result of a function does")]
 fn value(value: impl SolValue) -> Done {
     Ok(value.abi_encode())
@@ -332,7 +331,7 @@ fn missing(c: &Call<'_>, address: Address) -> Done {
     Err(Fail::Halt(format!("{} has no method 0x{} on this node", name(address), revm::primitives::hex::encode(selector))))
 }
 
-/// Writes what ArbOS's storage begins with.
+/// Writes the initial contents of ArbOS's storage.
 pub(crate) fn genesis(state: &mut crate::state::State, arbos: u64, owner: Address, cache_manager: Address) {
     let mut set = |slot: Slot, value: U256| state.set_storage(ARBOS_STATE, slot.key(), value);
     set(Slot::Params, Params::of_version(arbos).pack());

@@ -1,4 +1,4 @@
-//! What the chain's owners may change, what anybody may know of it, and how to become one of them.
+//! The settings that the chain's owners may change, the ones that anybody may read, and becoming an owner.
 
 use revm::context::JournalTr;
 use revm::primitives::{Address, U256};
@@ -39,7 +39,7 @@ pub(super) fn arb_owner(c: &mut Call<'_>) -> Done {
         };
         ArbOwner::setBrotliCompressionLevelCall, Write, 20 => |args| remember!(BrotliLevel, args.level);
         ArbOwner::scheduleArbOSUpgradeCall, Write, 0 => |args| {
-            // The version is chosen when the node starts; what is scheduled is kept, and shown by ArbOwnerPublic.
+            // The version is chosen when the node starts; a scheduled one is kept, and shown by ArbOwnerPublic.
             c.store(Slot::Number(Number::UpgradeVersion), U256::from(args.newVersion))?;
             remember!(UpgradeTime, args.timestamp)
         };

@@ -1,4 +1,4 @@
-//! Stylus programs: activation, keeping alive, caching, and what ArbOS knows of them.
+//! Stylus programs: activation, keeping alive, caching, and ArbOS's records of them.
 
 use revm::context::JournalTr;
 use revm::primitives::{Address, B256, U256};

@@ -1,4 +1,4 @@
-//! The chain, accounts, the table of addresses, and what there would be of an L1.
+//! The chain, accounts, the table of addresses, and the methods about an L1.
 
 use alloy_rlp::{Encodable, Header};
 use alloy_sol_types::SolValue;

@@ -21,7 +21,7 @@ use crate::chain::{checked_trace, AccountView, CallError, Chain, MinedBlock, Tou
 use crate::evm::{CallFrame, Outcome, Status, Trace, TraceRequest};
 use crate::trace::{Hostio, Step, StepOptions, MAX_TRACE};
 
-/// What to trace, and how.
+/// The tracer, and its options.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct TraceOptions {
@@ -77,7 +77,7 @@ impl TraceOptions {
             Some("prestateTracer") => Tracer::Prestate(config),
             Some("stylusTracer") => Tracer::Stylus,
             Some("noopTracer") => Tracer::Nothing,
-            // What cargo-stylus sends unless it is told to use the native tracer. It does the same.
+            // cargo-stylus sends this unless it is told to use the native tracer. It does the same.
             Some(script) if is_cargo_stylus_script(script) => Tracer::Stylus,
             Some(script) if script.trim_start().starts_with('{') => {
                 return Err(RpcError::refused("JavaScript tracers are not supported"));
@@ -400,7 +400,7 @@ fn prestate(touched: Touched, config: TracerConfig) -> Value {
     let nothing = AccountView::default();
     if !config.diff_mode {
         let accounts = touched.before.iter().filter(|(address, view)| {
-            // What the transaction itself created was nothing before.
+            // An account that the transaction itself created was nothing before.
             let created = **view == nothing && touched.after.get(*address).is_some_and(|after| !after.code.is_empty());
             config.include_empty || !created
         });

@@ -1,4 +1,4 @@
-//! JSON-RPC errors with the codes and the wording of go-ethereum, which is what clients look for.
+//! JSON-RPC errors with the codes and the wording of go-ethereum, which clients look for.
 
 use alloy_primitives::{hex, Bytes};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use serde_json::Value;
 pub struct RpcError {
     /// JSON-RPC code: below -32000 the protocol's own, -32000 for refusals, 3 for a revert.
     pub code: i32,
-    /// What went wrong, in words.
+    /// The failure in words.
     pub message: String,
     /// Revert data as hex, where there is any.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -93,7 +93,7 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
             args!(p, number: req BlockNumberOrTag, full: opt bool);
             let full = full.unwrap_or(false);
             match number {
-                // Nitro has none, and shows the newest; what waits while mining is off is this node's own.
+                // Nitro has none, and shows the newest; transactions that wait while mining is off are this node's own.
                 BlockNumberOrTag::Pending => match chain.pending_block() {
                     Some(block) => raw(&types::unplaced(types::unsealed(&block, full))),
                     None => raw(&types::unsealed(&chain.head(), full)),
@@ -366,7 +366,7 @@ fn nth_encoded(block: &crate::chain::MinedBlock, index: Quantity) -> Option<Byte
     Some(block.transactions.get(index)?.encoded())
 }
 
-/// What waits, by sender and nonce, as the `txpool_` methods show it.
+/// Waiting transactions, by sender and nonce, as the `txpool_` methods show them.
 fn pool(chain: &Chain, show: impl Fn(&types::Sent) -> Value) -> Value {
     let [pending, queued] = chain.waiting_all().map(|list| {
         let mut senders = Map::new();

@@ -1,4 +1,4 @@
-//! What the methods of every family have in common: how they take arguments, and how they fail.
+//! Arguments and failures of the methods of every family.
 
 use super::error::RpcError;
 use crate::chain::{BlockError, CallError, SendError, TimeError};
@@ -63,7 +63,7 @@ impl From<TimeError> for Failure {
     }
 }
 
-/// Takes the arguments of a method in order; what is left over is refused.
+/// Takes the arguments of a method in order; surplus ones are refused.
 macro_rules! args {
     ($p:ident) => { $p.end()? };
     ($p:ident, $($name:ident : $kind:ident $ty:ty),+) => {

@@ -20,7 +20,7 @@ const SWEEP: Duration = Duration::from_secs(10);
 /// Most filters there can be.
 pub const MAX_FILTERS: usize = 100_000;
 
-/// What a filter reports.
+/// The events that a filter reports.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Logs(Box<Filter>),
@@ -81,7 +81,7 @@ impl Filters {
     }
 
     pub(super) fn changes(&self, chain: &Chain, id: U128) -> Result<Box<RawValue>, Failure> {
-        // The position moves on at once; what lies between is put together after the lock is free again.
+        // The position moves on at once; the entries in between are put together after the lock is free again.
         let (blocks, arrivals) = chain.position();
         let (kind, from) = self.visit(id, |filter| {
             let now = if matches!(filter.kind, Kind::Pending) { arrivals } else { blocks };

@@ -1,14 +1,14 @@
 //! JSON-RPC 2.0 over HTTP and WebSocket, both on one port.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
-//! | here | the envelope: one request or a batch, and who works on it |
+//! | here | the envelope: one request or a batch, and its workers |
 //! | `server` | HTTP |
 //! | `socket` | WebSocket and subscriptions |
 //! | `eth`, `debug`, `dev` | the methods |
-//! | `past` | what happened before a copy of another chain began |
+//! | `past` | blocks from before a copy of another chain began |
 //! | `filters` | filters that are polled |
-//! | [`types`] | what goes over the wire where Arbitrum differs from Ethereum |
+//! | [`types`] | types on the wire where Arbitrum differs from Ethereum |
 //! | [`error`] | go-ethereum's codes and words |
 //!
 //! The envelope is read here and not by a JSON-RPC framework, because frameworks answer with their own codes and
@@ -46,7 +46,7 @@ pub const MAX_BODY: usize = 5 * 1024 * 1024;
 pub const MAX_BATCH: usize = 1_000;
 /// Bytes of results after which the rest of a batch is refused: go-ethereum's limit.
 pub const MAX_BATCH_ANSWER: usize = 25_000_000;
-/// What a client is waited for.
+/// How long the node waits for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// The head of a request, and the next request on a connection that is kept.
@@ -65,19 +65,19 @@ impl Default for Patience {
     }
 }
 
-/// What every request needs.
+/// The context that every request needs.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub chain: Chain,
     pub filters: Arc<filters::Filters>,
-    /// What `web3_clientVersion` answers.
+    /// The answer of `web3_clientVersion`.
     pub version: Arc<str>,
     pub patience: Patience,
     workers: Arc<Workers>,
 }
 
-/// Who works on what. Each method runs on a thread of its own; how many at a time depends on what it is, so that a
-/// short read finds a thread, and a processor, however many long ones wait.
+/// Threads for methods. Each method runs on a thread of its own. Its kind decides how many run at a time, so that a short read finds a
+/// thread, and a processor, however many long ones wait.
 struct Workers {
     heavy: Semaphore,
     writers: Semaphore,
@@ -270,7 +270,7 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
             Err(failure::Failure::NonceTooHigh(_)) if waits && Instant::now() < deadline => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 if let Some(blocks) = &mut blocks {
-                    // Whatever it brings, the transaction is tried again.
+                    // The transaction is tried again after any of them.
                     let _ = tokio::time::timeout(left, blocks.recv()).await;
                 }
             }
@@ -280,7 +280,8 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
     }
 }
 
-/// Runs a method; on a copy of another chain also what only that chain knows, and what it did not tell in time fails.
+/// Runs a method. On a copy of another chain, it also runs those that only that chain can answer, and fails if that chain did not answer in
+/// time.
 fn dispatch(context: &Context, method: &str, params: Params) -> Result<Box<RawValue>, failure::Failure> {
     if context.chain.fork().is_none() {
         return eth::dispatch(context, method, params);

@@ -1,4 +1,4 @@
-//! What happened on the chain that this one is a copy of, before the copy began: that chain's endpoint tells it.
+//! History from before the copy began: the endpoint of the original chain answers.
 
 use alloy_primitives::{B256, U64};
 use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, Filter, FilterBlockOption, Log};
@@ -87,7 +87,7 @@ fn before(chain: &Chain, fork: &Fork, method: &str, params: &Params, at: usize) 
     (number < fork.block_number()).then(|| forward(fork, method, params.all()))
 }
 
-/// Forwards what is asked about something that is older than the copy. Otherwise it is not there, whatever has become of the other chain.
+/// Forwards a request about something that is older than the copy. Otherwise it is not there, whatever has happened to the other chain.
 fn if_old(fork: &Fork, find: &str, what: Value, place: &str, method: &str, params: &Params) -> Old {
     let found = ask(fork, find, what)?;
     let number: Option<U64> = serde_json::from_value(found[place].clone()).ok();

@@ -14,12 +14,12 @@ use super::params::Params;
 use super::{encode, eth, raw, read, types, Context};
 use crate::chain::MinedBlock;
 
-/// Most requests of one connection that are worked on, or whose answers have not left yet.
+/// Most requests of one connection in progress, or with answers that have not left yet.
 const MAX_IN_FLIGHT: usize = 16;
 /// Most subscriptions of one connection.
 const MAX_SUBSCRIPTIONS: usize = 1_000;
 
-/// What a subscription delivers.
+/// The messages that a subscription delivers.
 pub(super) enum Subscription {
     NewHeads,
     Logs(Box<Filter>),
@@ -43,7 +43,7 @@ pub(super) async fn serve(mut socket: WebSocket, context: Context) {
     let mut in_flight = 0;
     loop {
         tokio::select! {
-            // Who does not read answers is not read from either.
+            // A client that does not read answers is not read from either.
             message = socket.recv(), if in_flight < MAX_IN_FLIGHT => {
                 let bytes = match message {
                     Some(Ok(Message::Text(text))) => text.as_bytes().to_vec(),
@@ -102,7 +102,7 @@ pub(super) async fn serve(mut socket: WebSocket, context: Context) {
     }
 }
 
-/// Whether a message may have to do with subscriptions. It is then worked on before anything else is sent.
+/// Whether a message may concern subscriptions. It is then worked on before anything else is sent.
 fn subscribes(message: &[u8]) -> bool {
     let (first, second) = (b"eth_subscribe".as_slice(), b"eth_unsubscribe".as_slice());
     message.windows(first.len()).any(|w| w == first) || message.windows(second.len()).any(|w| w == second)
@@ -149,7 +149,7 @@ fn subscribe(params: Option<&RawValue>, subscriptions: &mut Subscriptions) -> Re
     Ok(id)
 }
 
-/// What a block means for a subscription.
+/// The messages of a block for a subscription.
 fn of_block(id: U128, subscription: &Subscription, block: &MinedBlock) -> Vec<String> {
     match subscription {
         Subscription::NewHeads => notification(id, raw(&types::head(block))).into_iter().collect(),

@@ -1,4 +1,4 @@
-//! What goes over the wire: Ethereum's types with the fields Arbitrum adds.
+//! Types on the wire: Ethereum's types with the fields Arbitrum adds.
 
 use alloy_consensus::transaction::Recovered;
 use alloy_consensus::{BlockBody, ReceiptEnvelope, Transaction as _, TxEnvelope};

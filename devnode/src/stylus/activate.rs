@@ -77,7 +77,7 @@ pub(crate) fn decompress(data: &[u8], limit: u32) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// Compresses WASM the way it is deployed, header included: what `cargo stylus` puts on chain.
+/// Compresses WASM the way it is deployed, header included: the code that `cargo stylus` puts on chain.
 pub fn deployed_code(wasm: &[u8]) -> Vec<u8> {
     let mut code = CLASSIC_PREFIX.to_vec();
     code.push(0);
@@ -104,7 +104,7 @@ fn microseconds_to_gas(us: u64) -> u64 {
 /// Checks and instruments a module, charging `gas` for the work.
 ///
 /// # Errors
-/// Why it may not be activated. What was charged until then stays charged.
+/// The reason why it may not be activated. Gas charged until then stays charged.
 pub(crate) fn activate(wasm: &[u8], rules: Rules, gas: &mut u64) -> Result<Activated, String> {
     let metered = transform::meter(wasm, rules)?;
     for us in metered.figures.activation_us {

@@ -9,8 +9,8 @@ use wasmtime::{Config, Engine, InstancePre, Linker, Module, OptLevel, RegallocAl
 
 use super::hooks::{self, Host};
 
-/// Native stack one program may use. The depth checker stops it earlier: at 22,000 words (262,144 before ArbOS 50)
-/// of 8 bytes and what the compiler adds to a frame.
+/// Native stack one program may use. The depth checker stops it earlier, at 22,000 words (262,144 before ArbOS 50) of 8 bytes and the
+/// compiler's addition to a frame.
 fn wasm_stack(arbos: u64) -> usize {
     if arbos >= 50 {
         2 * 1024 * 1024
@@ -19,8 +19,8 @@ fn wasm_stack(arbos: u64) -> usize {
     }
 }
 
-/// Whether programs are compiled quickly rather than well. Where the node itself is compiled for development it is started anew by every test, and
-/// runs a program for less time than the compiler takes. What a program costs in gas is the same.
+/// Whether programs are compiled quickly rather than well. A node that is itself compiled for development is started anew by every test,
+/// and runs a program for less time than the compiler takes. A program's gas is the same.
 const QUICKLY: bool = cfg!(debug_assertions);
 
 /// A module ready to be instantiated.
@@ -80,7 +80,7 @@ impl ModuleCache {
     /// Compiles an instrumented module.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     pub(crate) fn insert(&self, code_hash: B256, version: u16, wasm: &[u8]) -> Result<Ready, String> {
         let module = Module::from_binary(&self.engine, wasm).map_err(|e| format!("{e:#}"))?;
         let ready = Arc::new(self.linker.instantiate_pre(&module).map_err(|e| format!("{e:#}"))?);

@@ -1,6 +1,6 @@
 //! Stylus: WASM programs beside EVM code.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`transform`] | checks a module and rewrites it so that it meters itself |
 //! | [`pricing`] | ink per instruction and host function, memory pages |

@@ -2,7 +2,7 @@
 
 use wasmparser::{FuncType, Operator};
 
-/// Ink for one instruction, u64::MAX for what may stand in a program but never run.
+/// Ink for one instruction, u64::MAX for one that may stand in a program but never run.
 #[rustfmt::skip]
 pub fn opcode_ink(op: &Operator, types: &[FuncType]) -> u64 {
     use Operator::*;
@@ -110,8 +110,8 @@ pub fn cache_write_gas(n: u64) -> u64 {
     }
 }
 
-/// What the pages of all open programs cost. Pages are given back when a frame ends; the exponential part is paid
-/// for the most there ever were in the transaction.
+/// The cost of the pages of all open programs. Pages are given back when a frame ends; the exponential part is paid for the most there ever
+/// were in the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryModel {
     /// Pages a transaction gets for nothing.

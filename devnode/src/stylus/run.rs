@@ -35,7 +35,7 @@ impl Exec {
         params
     }
 
-    /// What is known about a program, active or not.
+    /// The record of a program, active or not.
     pub(crate) fn program(&mut self, code_hash: B256) -> Program {
         Program::unpack(self.arbos_load(Slot::Program(code_hash).key()))
     }
@@ -77,7 +77,7 @@ pub(crate) fn run(
         return (exec, finish(InstructionResult::PrecompileError, gas));
     }
 
-    // What it costs to begin.
+    // The cost of the start.
     let model = MemoryModel { free_pages: params.free_pages, page_gas: params.page_gas };
     let open = exec.pages_open;
     let page_gas = model.gas(program.footprint, open, exec.pages_ever);
@@ -168,7 +168,7 @@ pub(crate) fn run(
     };
     let mut left = ink_end / ink_price;
     if !output.is_empty() {
-        // Return data costs at least what EVM memory of its size would.
+        // Return data costs at least as much as EVM memory of its size.
         let words = (output.len() as u64).div_ceil(32);
         let evm_cost = 3 * words + words * words / 512;
         if limit < evm_cost {

@@ -45,7 +45,7 @@ const SCRATCH: &str = "stylus_scratch_global";
 /// The export that is called.
 pub(crate) const ENTRY_POINT: &str = "user_entrypoint";
 
-/// Rules of the chain that decide what is accepted.
+/// Rules of the chain that decide which modules are accepted.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Stylus version the program is activated for: 1 to 3.
@@ -58,7 +58,7 @@ pub struct Rules {
     pub debug: bool,
 }
 
-/// What activation learns about a program. The costs of starting it follow from these figures.
+/// The figures of a program that activation finds. The costs of starting it follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
     /// Gas a start costs, on top of the minimum, when the program isn't cached.
@@ -345,7 +345,7 @@ fn check_names(module: &Module) -> Result<(), String> {
             ensure!(prior == ty, "inconsistent imports for {m} {name}");
         }
     }
-    // Linking joins module and name by two underscores, so only what follows the last pair counts.
+    // Linking joins module and name by two underscores, so only the part after the last pair counts.
     let exports: Vec<&str> = module.exports.keys().filter_map(|name| name.rsplit("__").next()).collect();
     for (_, name, _) in &module.imports {
         ensure!(!exports.contains(name), "binary exports an import with the same name {name}");
@@ -459,7 +459,7 @@ fn check_limits(module: &Module, rules: Rules) -> Result<(), String> {
     Ok(())
 }
 
-/// What building the module would refuse: imports that don't exist, floats, segments out of bounds.
+/// The errors of building the module: imports that don't exist, floats, segments out of bounds.
 fn check_links(module: &Module, wasm: &[u8], debug: bool) -> Result<(), String> {
     for (m, name, ty) in &module.imports {
         let ty = &module.types[*ty as usize];
@@ -697,8 +697,8 @@ fn check_depth<'a>(
     Ok(out)
 }
 
-/// The most values a function may have on its stack, counted in a straight line through the instructions (so a
-/// branch doesn't lower the count), results of blocks being set aside when the block is entered.
+/// The most values a function may have on its stack. They are counted in a straight line through the instructions, so a branch doesn't
+/// lower the count; results of blocks are set aside when the block is entered.
 fn worst_case_values(ops: &[Operator], module: &Module) -> Result<u32, String> {
     use Operator::*;
     let mut worst = 0u32;

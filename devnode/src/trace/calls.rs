@@ -47,7 +47,7 @@ pub struct CallFrame {
     pub from: Address,
     /// The callee; for a creation the new address, `None` if there is none.
     pub to: Option<Address>,
-    /// Wei sent along (for a delegate call what its caller was sent); `None` for a static call.
+    /// Wei sent along (for a delegate call the value that its caller was sent); `None` for a static call.
     pub value: Option<U256>,
     /// Gas given to the frame (the whole limit for the outermost).
     pub gas: u64,

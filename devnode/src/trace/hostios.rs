@@ -1,4 +1,4 @@
-//! What Stylus programs ask of their host, in the shape of Nitro's `stylusTracer`.
+//! Host calls of Stylus programs, in the shape of Nitro's `stylusTracer`.
 
 use revm::primitives::{Address, Bytes};
 
@@ -19,7 +19,7 @@ pub struct Hostio {
     pub end_ink: u64,
     /// Of a call: the callee.
     pub address: Option<Address>,
-    /// Of a call: what happened in its frame.
+    /// Of a call: the steps in its frame.
     pub steps: Option<Vec<Hostio>>,
 }
 

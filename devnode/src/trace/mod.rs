@@ -1,10 +1,10 @@
-//! What can be recorded while a transaction runs.
+//! Recordings made while a transaction runs.
 //!
-//! | module | what it records |
+//! | module | contents |
 //! | --- | --- |
 //! | [`calls`] | frames, as geth's `callTracer` |
 //! | [`steps`] | EVM instructions, as geth's struct logger |
-//! | [`hostios`] | what Stylus programs ask of their host, as Nitro's `stylusTracer` |
+//! | [`hostios`] | host calls of Stylus programs, as Nitro's `stylusTracer` |
 //! | [`profile`] | where the gas went |
 //!
 //! A recording that grows beyond [`MAX_TRACE`] is thrown away, and the trace is [`Trace::TooLarge`]: a call may use
@@ -25,7 +25,7 @@ pub use steps::{Step, StepOptions};
 /// Most bytes that one trace may take, about as JSON.
 pub const MAX_TRACE: usize = 50_000_000;
 
-/// What to record.
+/// The recording to make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceRequest {
     /// Nothing.
@@ -43,7 +43,7 @@ pub enum TraceRequest {
     Profile,
 }
 
-/// What was recorded.
+/// The recording.
 #[derive(Clone, Debug, Default)]
 pub enum Trace {
     /// Nothing was asked for.
@@ -55,7 +55,7 @@ pub enum Trace {
     Steps(Vec<Step>),
     /// Host functions that programs called, and frames opened by EVM code.
     Hostios(Vec<Hostio>),
-    /// What the transaction touched.
+    /// The accounts and slots that the transaction touched.
     Accessed(Vec<Accessed>),
     /// Where the gas went.
     Profile(Box<Profile>),
@@ -113,7 +113,7 @@ enum Kind {
     Full,
 }
 
-/// How much of its host calls a program has to tell.
+/// How much of its host calls a program must tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Watch {
     /// Nothing.
@@ -126,7 +126,7 @@ pub(crate) enum Watch {
 }
 
 impl Tracer {
-    /// `None` if nothing has to be recorded while the transaction runs.
+    /// `None` if nothing must be recorded while the transaction runs.
     pub(crate) fn new(request: TraceRequest) -> Option<Self> {
         let kind = match request {
             TraceRequest::Nothing | TraceRequest::Accessed => return None,
@@ -183,7 +183,7 @@ impl Tracer {
         }
     }
 
-    /// What the open frame paid before its program's first instruction: for memory pages, and for the start.
+    /// The payment of the open frame before its program's first instruction: for memory pages, and for the start.
     pub(crate) fn program_start(&mut self, pages: u64, start: u64, ink_price: u64) {
         if let Kind::Profile(profiler) = &mut self.kind {
             profiler.program_start(pages, start, ink_price);
@@ -253,7 +253,7 @@ impl Tracer {
         self.take(bytes);
     }
 
-    /// The instruction has run; whatever it opened has not.
+    /// The instruction has run; the frame that it may have opened has not.
     pub(crate) fn stepped(&mut self, ended: steps::Ended<'_>) {
         match &mut self.kind {
             Kind::Steps(steps) => steps.stepped(ended),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::steps::Now;
 use super::{CallKind, Entered, Left};
 
-/// How often something happened, and what it took.
+/// How often something happened, and its total cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// How often.
@@ -18,25 +18,25 @@ pub struct Spent {
     pub amount: u64,
 }
 
-/// What a storage word took of a frame.
+/// The cost of a storage word in a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WordUse {
     /// Reads.
     pub reads: Spent,
-    /// Writes: those into a program's cache, and what passing them on to the chain's state took.
+    /// Writes: those into a program's cache, and passing them on to the chain's state.
     pub writes: Spent,
 }
 
-/// One frame: what it took itself, and the frames below.
+/// One frame: its own cost, and the frames below.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileFrame {
     /// How it was opened, as geth's `callTracer` says it.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Whose code ran.
+    /// The account whose code ran.
     pub to: Option<Address>,
-    /// Whose storage it works on.
+    /// The account whose storage it works on.
     #[serde(default)]
     pub account: Option<Address>,
     /// First four bytes of the calldata, where there are as many.
@@ -55,7 +55,7 @@ pub struct ProfileFrame {
     pub hostios: BTreeMap<String, Spent>,
     /// EVM instructions: gas without that of the frames they opened.
     pub ops: BTreeMap<String, Spent>,
-    /// What of the above went into which storage word of the account.
+    /// The part of the above that went into each storage word of the account.
     #[serde(default)]
     pub words: BTreeMap<B256, WordUse>,
     /// Inner frames.
@@ -74,8 +74,8 @@ impl ProfileFrame {
         own.saturating_mul(self.ink_price).saturating_sub(hostios)
     }
 
-    /// Gas that a frame of EVM code or a precompile took without an instruction that explains it: a precompile's
-    /// work, the code deposit of a creation, and what a failure takes.
+    /// Gas that a frame of EVM code or a precompile took without an instruction that explains it: a precompile's work, the code deposit of
+    /// a creation, and the gas that a failure takes.
     pub fn other_gas(&self) -> u64 {
         let below: u64 = self.calls.iter().map(|c| c.gas_used).sum();
         let ops: u64 = self.ops.values().map(|s| s.amount).sum();
@@ -87,19 +87,19 @@ impl ProfileFrame {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
-    /// What the receipt says.
+    /// The gas of the receipt.
     pub gas_used: u64,
-    /// What the transaction costs before anything runs.
+    /// The cost of the transaction before anything runs.
     pub intrinsic: Intrinsic,
     /// Given back for cleared storage, at most a fifth.
     pub refund: u64,
-    /// What the floor on calldata (EIP-7623) takes beyond all that.
+    /// The addition of the floor on calldata (EIP-7623).
     pub floor: u64,
     /// The outermost frame.
     pub frame: ProfileFrame,
 }
 
-/// What a transaction costs before anything runs.
+/// The cost of a transaction before anything runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Intrinsic {
@@ -182,7 +182,7 @@ impl Profiler {
         add(&mut frame.hostios, name, own);
     }
 
-    /// What reading or writing a word took, in the unit of the frame.
+    /// The cost of reading or writing a word, in the unit of the frame.
     pub(super) fn word(&mut self, slot: B256, write: bool, amount: u64) {
         let Some((frame, _)) = self.open.last_mut() else { return };
         let word = frame.words.entry(slot).or_default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use revm::bytecode::opcode;
 use revm::primitives::{Bytes, U256};
 
-/// What to record of a step beside counter, instruction and gas.
+/// The parts of a step to record beside counter, instruction and gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepOptions {
     /// The stack.
@@ -14,7 +14,7 @@ pub struct StepOptions {
     pub memory: bool,
     /// The slots that the frame has read or written so far, where an instruction reads or writes one.
     pub storage: bool,
-    /// What the last inner frame returned.
+    /// The return data of the last inner frame.
     pub return_data: bool,
     /// Most steps; 0 for all.
     pub limit: usize,
@@ -35,7 +35,7 @@ pub struct Step {
     pub op: u8,
     /// Gas left before it.
     pub gas: u64,
-    /// What it took, gas for a frame it opened included.
+    /// Its cost, gas for a frame it opened included.
     pub cost: u64,
     /// 1 for the outermost frame.
     pub depth: usize,
@@ -49,7 +49,7 @@ pub struct Step {
     pub memory: Option<Vec<u8>>,
     /// Slots of the frame's account.
     pub storage: Option<Vec<(U256, U256)>>,
-    /// What the last inner frame returned.
+    /// The return data of the last inner frame.
     pub return_data: Option<Bytes>,
 }
 
@@ -108,7 +108,7 @@ impl Steps {
         }
         let stack = self.options.stack.then(|| now.stack.to_vec());
         let mut bytes = 120 + stack.as_ref().map_or(0, |s| 40 * s.len());
-        // What it writes is known before, what it reads only after.
+        // A written value is known before, a read one only after.
         let touches = matches!(now.op, opcode::SLOAD | opcode::SSTORE) && self.options.storage;
         if touches && now.op == opcode::SSTORE {
             if let ([.., value, key], Some(slots)) = (now.stack, self.slots.last_mut()) {

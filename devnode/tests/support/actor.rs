@@ -1,14 +1,13 @@
-//! A program and a contract that do what their calldata says.
+//! A program and a contract that act as their calldata says.
 
 use alloy_primitives::{Address, B256, U256};
 
 use super::chain::Chain;
 
-/// What its calldata says: byte 0 is 0 to call, 1 to delegate, 2 to call statically, 3 to create (init code in the
-/// rest), 4 to store, 5 to load, 6 to log the rest, 7 to store the rest transiently, 8 to load it, 9 to tell whether
-/// it was re-entered, 10 to store and then fail, 11 to store and revert with the rest. Calls have the address in bytes
-/// 1 to 20, the value in 21 to 52 and calldata after it; 4 and 10 a word in 1 to 32. Return data of calls is passed on,
-/// with the status as its own.
+/// Acts by byte 0 of its calldata: 0 to call, 1 to delegate, 2 to call statically, 3 to create (init code in the rest). 4 stores, 5 loads,
+/// 6 logs the rest, 7 stores the rest transiently, and 8 loads it. 9 tells whether it was re-entered, 10 stores and then fails, 11 stores
+/// and reverts with the rest. Calls have the address in bytes 1 to 20, the value in 21 to 52 and calldata after it; 4 and 10 a word in 1 to
+/// 32. Return data of calls is passed on, with the status as its own.
 pub const ACTOR: &str = r#"(module
     (memory (export "memory") 2 2)
     (func $pass (param $status i32) (result i32) (local $len i32)
@@ -44,8 +43,8 @@ pub const ACTOR: &str = r#"(module
             (i32.store8 (i32.const 64) (call $msg_reentrant)) (call $write_result (i32.const 64) (i32.const 1))))
         (i32.const 0)))"#;
 
-/// EVM code that does the like: CALL, DELEGATECALL or STATICCALL (by the first byte) to the address in bytes 1 to 20
-/// with the call value and the calldata from byte 53 on; passes the return data on.
+/// Similar EVM code: CALL, DELEGATECALL or STATICCALL (by the first byte) to the address in bytes 1 to 20 with the call value and the
+/// calldata from byte 53 on. Passes the return data on.
 pub fn evm_actor() -> Vec<u8> {
     let mut code = vec![
         0x60, 0x35, 0x36, 0x03, // PUSH1 53, CALLDATASIZE, SUB

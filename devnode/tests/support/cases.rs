@@ -122,15 +122,14 @@ impl Case {
 /// Calls the program at the address in its middle with all gas, statically; reverts if that fails.
 const STATIC_CALLER: ([u8; 5], [u8; 10]) =
     ([0x5f, 0x5f, 0x5f, 0x5f, 0x73], [0x5a, 0xfa, 0x60, 0x21, 0x57, 0x5f, 0x5f, 0xfd, 0x5b, 0x00]);
-/// What it costs: 4 PUSH0, PUSH20, GAS, STATICCALL of a cold account, PUSH1, JUMPI, and JUMPDEST, STOP or
-/// PUSH0, PUSH0, REVERT.
+/// Its cost: 4 PUSH0, PUSH20, GAS, STATICCALL of a cold account, PUSH1, JUMPI, and JUMPDEST, STOP or PUSH0, PUSH0, REVERT.
 const fn static_caller_gas(success: bool) -> u64 {
     4 * 2 + 3 + 2 + 2600 + 3 + 10 + if success { 1 } else { 4 }
 }
 
-/// Address [`OTHER`] at 1024, [`NOBODY`] at 1056, the numbers 7 at 1088 and 3 at 1120 as 256-bit words; ArbosTest's
-/// address at 1184 and the selector of `burnArbGas(uint256)` after it; the address of SHA-256 at 1248, [`BURNER`] at 1280;
-/// init code that returns one byte at 1312, and one that reverts with 32 at 1316.
+/// Address [`OTHER`] at 1024, [`NOBODY`] at 1056, the numbers 7 at 1088 and 3 at 1120 as 256-bit words. ArbosTest's address at 1184 and the
+/// selector of `burnArbGas(uint256)` after it. The address of SHA-256 at 1248, [`BURNER`] at 1280. Init code that returns one byte at 1312,
+/// and one that reverts with 32 at 1316.
 const DATA: &str = r#"
     (data (i32.const 1024) "\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\0c\0d\e5")
     (data (i32.const 1056) "\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\0b\0d\1e")
@@ -148,7 +147,7 @@ macro_rules! main {
     };
 }
 
-/// What a program does with an account, and the state it finds.
+/// Sets up the state that a program finds.
 pub fn prepare(state: &mut muster_devnode::state::State) {
     state.set_balance(OTHER, U256::from(5));
     state.set_code(OTHER, EVM_CODE.to_vec().into());
@@ -541,7 +540,7 @@ pub fn cases() -> Vec<Case> {
     all
 }
 
-/// What a program costs before its first instruction, from its own figures: (uncached, cached).
+/// The cost of a program before its first instruction, from its own figures: (uncached, cached).
 pub fn start_gas(wasm: &[u8]) -> (u64, u64) {
     use wasmparser::{Parser, Payload};
     let (mut funcs, mut type_words, mut globals, mut segments, mut pages) = (0u64, 0u64, 4u64, 0u64, 0u64);

@@ -134,14 +134,14 @@ impl Chain {
     }
 }
 
-/// What came of a transaction that must succeed.
+/// The outcome of a transaction that must succeed.
 #[track_caller]
 pub fn ok(outcome: Outcome) -> Outcome {
     assert_eq!(outcome.status, Status::Success, "{outcome:?}");
     outcome
 }
 
-/// Init code that returns what follows it.
+/// Init code that returns the code after it.
 pub fn init_code(code: &[u8]) -> Vec<u8> {
     let len = u16::try_from(code.len()).expect("short code").to_be_bytes();
     // PUSH2 len, DUP1, PUSH1 11, PUSH0, CODECOPY, PUSH0, RETURN

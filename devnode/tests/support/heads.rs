@@ -1,12 +1,13 @@
-//! Which block calls, estimates and reads see, and how an estimate is searched for, against what Nitro's sources say.
+//! The block that calls, estimates and reads see, and the search of an estimate, against Nitro's sources.
 
 use alloy_primitives::{hex, Address, Bytes, B256, U256};
 use serde_json::{json, Value};
 
 use super::rpc::{dev, number, start, Rpc, START};
 
-/// Writes eight words: time, `block.number`, `arbBlockNumber`, `arbBlockHash` of the block before that, base fee, what the history of
-/// hashes has of the block before it, whether `arbBlockHash` of the block itself succeeds, `blockhash` of the L1 block before.
+/// Writes eight words. First time, `block.number`, `arbBlockNumber`, `arbBlockHash` of the block before that, and base fee. Then the hash
+/// that the history has of the block before it, whether `arbBlockHash` of the block itself succeeds, and `blockhash` of the L1 block
+/// before.
 const LOOK: &[u8] = &hex!(
     "42608052 4360a052"
     "63a3b1b31d60e01b5f52 602060c060045f60645afa50"
@@ -22,7 +23,7 @@ const REVERT: &[u8] = &hex!("6101006080fd");
 /// Reverts if less than 300,000 gas is left once it has asked: after 5 of its 21.
 const FLOOR: &[u8] = &hex!("620493e05a10600a57005b5f5ffd");
 
-/// What was asked, and what came of it.
+/// A question, and its answer.
 pub struct Row {
     pub what: &'static str,
     pub expected: &'static str,
@@ -62,7 +63,7 @@ impl Site {
         self.node.ok("eth_getBlockByNumber", json!([format!("{at:#x}"), false]))
     }
 
-    /// In words what a call has seen.
+    /// The view of a call, in words.
     fn tell(&self, seen: &Bytes) -> String {
         let word = |place: usize| B256::from_slice(&seen[32 * place..32 * place + 32]);
         let name = |at: u64| match at as i64 - self.newest as i64 {
@@ -250,7 +251,7 @@ chains (`devnode/src/arbos.rs`); no public chain has been copied yet.
 | fee accounts, gas backlog and constraints, L1's reimbursements, retryables, sends to L1, native tokens, filtered transactions | not looked at |
 ";
 
-/// What the page says of them.
+/// The page's section about them.
 pub fn section(rows: &[Row]) -> String {
     let mut page = HEAD.to_owned();
     for Row { what, expected, got, by } in rows {

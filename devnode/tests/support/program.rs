@@ -58,7 +58,7 @@ fn imports(text: &str) -> String {
     IMPORTS.lines().filter(called).filter(|import| !text.contains(import.trim())).collect()
 }
 
-/// A program from its text, which need not say what it imports.
+/// A program from its text, which need not list its imports.
 pub fn wasm(text: &str) -> Vec<u8> {
     let rest = text.strip_prefix("(module").expect("a module");
     let text = format!("(module {}{rest}", imports(text));

@@ -143,7 +143,7 @@ pub const SPIN: &[u8] = &hex!("5b600056");
 // Calls the address in the first word of the calldata with all gas and no data; reverts if that fails.
 pub const FORWARD: &[u8] = &hex!("6000600060006000 6000 600035 5a f1 6017 57 60006000fd 5b 00");
 
-/// Calls the address in the first word of its calldata without value, hands on what comes back.
+/// Calls the address in the first word of its calldata without value, and hands the answer on.
 pub const PROXY: &str = r#"(module
     (memory (export "memory") 1 1)
     (func (export "user_entrypoint") (param $len i32) (result i32)

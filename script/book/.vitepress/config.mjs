@@ -24,7 +24,7 @@ function title(page) {
   return /^# (.+)$/m.exec(text(`docs/${page}`))[1].replaceAll("`", "");
 }
 
-/** Leads what is not a page of the site to the repository; keeps what is there, and leaves dead links for the build to refuse. */
+/** Leads links to files outside the site to the repository. Keeps links to pages, and leaves dead links for the build to refuse. */
 function outward(markdown) {
   const render = markdown.renderer.rules.link_open ?? ((tokens, i, options, env, self) => self.renderToken(tokens, i, options));
   markdown.core.ruler.push("outward", (state) => {

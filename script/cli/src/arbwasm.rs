@@ -1,7 +1,7 @@
 //! ArbWasm, the precompile that activates Stylus programs, lets them expire, and extends their lives.
 //!
-//! What it keeps it keeps by the hash of a program's code: accounts with equal code are activated, kept alive and
-//! expire together, whoever pays.
+//! It keeps its records by the hash of a program's code: accounts with equal code are activated, kept alive and expire together, whoever
+//! pays.
 
 use alloy::{
     primitives::{address, utils::format_ether, Address, Bytes, B256, U256},
@@ -15,7 +15,7 @@ use self::ArbWasm::*;
 use crate::chain::{refusal, Chain};
 
 alloy::sol! {
-    /// What of it is used here.
+    /// The part of it that is used here.
     #[allow(missing_docs)]
     interface ArbWasm {
         function stylusVersion() external view returns (uint16 version);
@@ -122,7 +122,7 @@ impl Status {
     }
 }
 
-/// What `programTimeLeft` says.
+/// The answer of `programTimeLeft`.
 pub(crate) fn status(answer: Result<Bytes, Error>) -> Result<Status> {
     let error = match answer {
         Ok(answer) => return Ok(Status::Active { left: decoded::<programTimeLeftCall>(&answer)? }),
@@ -136,7 +136,7 @@ pub(crate) fn status(answer: Result<Bytes, Error>) -> Result<Status> {
     }
 }
 
-/// What a call that costs a data fee says when it is tried without value.
+/// The answer of a call that costs a data fee, tried without value.
 pub(crate) enum Fee {
     /// So much, in wei.
     Demanded(U256),
@@ -155,16 +155,16 @@ pub(crate) fn fee(answer: Result<Bytes, Error>) -> Result<Fee> {
     }
 }
 
-/// What is sent of a data fee.
+/// The value sent for a data fee.
 pub(crate) fn with_margin(fee: U256) -> U256 {
     fee + fee * U256::from(FEE_MARGIN) / U256::from(100)
 }
 
-/// ArbOS's least price of a byte that nodes keep, in wei, and the bytes by whose activation the price rises e-fold, if no time passes.
+/// ArbOS's least price of a stored byte, in wei, and the bytes by whose activation the price rises e-fold, if no time passes.
 const LEAST_PRICE: f64 = 82_928_201.0;
 const INERTIA: f64 = 21_360_419.0;
 
-/// What a data fee rises to, at most, by activations before it whose fees come to `before` at the same price: those pay for no more bytes
+/// The most that a data fee rises to by activations before it whose fees come to `before` at the same price: those pay for no more bytes
 /// than they would at the least price.
 pub fn raised(fee: U256, before: U256) -> U256 {
     // Rounded in the last of sixteen digits, which the margin covers.
@@ -186,7 +186,7 @@ pub async fn start_gas(chain: &Chain, program: Address) -> Result<(u64, u64)> {
     Ok((answer.cached, answer.gas))
 }
 
-/// What was paid for an activation or for a longer life.
+/// The payment for an activation or for a longer life.
 #[derive(Clone, Debug)]
 pub struct Paid {
     /// For the machine code, in wei, beside gas.
@@ -231,7 +231,7 @@ pub fn paused(chain_id: u64) -> String {
 
 /// Sends a call that costs a data fee, and reads the fee where the event has it.
 async fn pay(chain: &Chain, account: &Sender, request: Request) -> Result<Paid> {
-    // Asked without value: what ArbWasm then demands is the fee.
+    // Asked without value: ArbWasm then demands the fee.
     let fee = match fee(chain.endpoints.call(Some(account.address()), &request).await)? {
         Fee::Demanded(fee) => fee,
         Fee::Nothing => U256::ZERO,

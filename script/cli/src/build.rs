@@ -1,12 +1,11 @@
 //! Compiles the programs: every default member of the workspace that has a `cdylib` target.
 //!
-//! There is one way to compile, whatever `script/setup` found: cargo with the standard library built from source
-//! for `wasm32-unknown-unknown`, because that is what makes `panic=immediate-abort` possible, the largest single
-//! saving (docs/research/build.md has the measurements). The features it needs are unstable, so the compiler is told to
-//! accept them whatever its channel.
+//! There is one way to compile, whatever `script/setup` found: cargo with the standard library built from source for
+//! `wasm32-unknown-unknown`. That makes `panic=immediate-abort` possible, the largest single saving (docs/research/build.md has the
+//! measurements). The features it needs are unstable, so the compiler is told to accept them whatever its channel.
 //!
-//! What has been compiled is kept under the hash of all that it was made from, so that nothing is compiled twice, also not
-//! after a change was taken back or another branch was looked at.
+//! A compiled program is kept under the hash of all its inputs, so that nothing is compiled twice, also not after a change was taken back
+//! or another branch was looked at.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use crate::wasm::{self, Shape};
 
-/// How programs are compiled. `Default` is what goes on chain.
+/// How programs are compiled. `Default` is the way of programs on chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `abort` or `immediate-abort`.
@@ -91,7 +90,7 @@ pub struct Program {
     pub wasm: Vec<u8>,
     /// The code as it lies on chain: prefix and compressed module.
     pub code: Vec<u8>,
-    /// What its start costs.
+    /// The figures that decide its start cost.
     pub shape: Shape,
 }
 
@@ -144,7 +143,7 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// Reads what `script/setup` wrote.
+    /// Reads the file that `script/setup` wrote.
     ///
     /// # Errors
     /// When setup has not run.
@@ -171,7 +170,7 @@ impl Toolchain {
     /// Compiles all programs, or only those named. Standard error is cargo's.
     ///
     /// # Errors
-    /// When the compiler fails, a named program does not exist, or Stylus would refuse what came out.
+    /// When the compiler fails, a named program does not exist, or Stylus would refuse the result.
     pub fn compile(&self, root: &Path, settings: &Settings, only: &[String]) -> Result<Vec<Program>> {
         let mut members = members(&self.cargo, root)?;
         ensure!(!members.is_empty(), "no default member of the workspace has a cdylib target: nothing to build");
@@ -253,7 +252,7 @@ fn inputs(root: &Path, versions: &str, settings: &Settings) -> Result<String> {
     };
     add("versions", versions.as_bytes());
     add("settings", format!("{settings:?}").as_bytes());
-    // What compiles and finishes them is a part of this executable.
+    // The code that compiles and finishes them is a part of this executable.
     add("build.rs", include_bytes!("build.rs"));
     add("wasm.rs", include_bytes!("wasm.rs"));
     // Cargo lets the environment override a profile.
@@ -293,8 +292,8 @@ fn input_files(root: &Path) -> Result<BTreeSet<PathBuf>> {
     Ok(files)
 }
 
-/// That rustc read no file of the project that does not count as an input: a program would be kept although that file changed.
-/// `listed` is what cargo wrote beside the program, in make's syntax.
+/// That rustc read no file of the project that does not count as an input: a program would be kept although that file changed. `listed` is
+/// the file that cargo wrote beside the program, in make's syntax.
 fn all_are_inputs(root: &Path, listed: &Path) -> Result<()> {
     let text = fs::read_to_string(listed).with_context(|| format!("cargo wrote no {}", listed.display()))?;
     let known = input_files(root)?;
@@ -320,7 +319,7 @@ fn all_are_inputs(root: &Path, listed: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What cargo says of each thing it has compiled.
+/// Cargo's message about each artifact that it has compiled.
 #[derive(Deserialize)]
 struct Artifact {
     manifest_path: PathBuf,
@@ -374,8 +373,8 @@ fn members(cargo: &Path, root: &Path) -> Result<Vec<Member>> {
         .collect())
 }
 
-/// From the compiler's output to the finished module and its code on chain. What has been finished once is kept
-/// under its hash, because optimising and compressing take longer than an incremental compilation.
+/// From the compiler's output to the finished module and its code on chain. A finished module is kept under its hash, because optimising
+/// and compressing take longer than an incremental compilation.
 fn finish(root: &Path, compiled: &Path, passes: &[String]) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut hash = Sha256::new();
     hash.update(fs::read(compiled)?);
@@ -489,7 +488,7 @@ fn write(dir: &Path, programs: &[Program]) -> Result<()> {
     Ok(())
 }
 
-/// What an earlier [`build`] wrote.
+/// Reads the files of an earlier [`build`].
 ///
 /// # Errors
 /// When there is none, or its files do not belong together.
@@ -497,7 +496,7 @@ pub fn load(root: &Path) -> Result<(Manifest, Vec<Program>)> {
     read(&root.join("build"))
 }
 
-/// What lies there of a build.
+/// Reads the files of a build.
 fn read(dir: &Path) -> Result<(Manifest, Vec<Program>)> {
     let text = fs::read_to_string(dir.join("manifest.json"))
         .context("there are no compiled programs within the limit: run script/build first")?;
@@ -586,7 +585,7 @@ mod tests {
         assert_eq!(all.len(), crate::measure::variants().len(), "each setting gives other programs");
     }
 
-    /// The compiler of this project fails: what comes was kept.
+    /// The compiler of this project fails: all results come from earlier ones.
     #[test]
     fn programs_are_compiled_only_if_something_changed() {
         let place = project("1");
@@ -608,7 +607,7 @@ mod tests {
         assert_eq!(built, manifest);
         assert_eq!(load(root).unwrap().0, manifest, "build/ has them");
         let before = ["manifest.json", "one.wasm", "one.deploy", "router.deploy"].map(modified);
-        // Without what is kept, so that nothing can come from there.
+        // Without the kept files, so that nothing can come from there.
         fs::rename(&kept, root.join("aside")).unwrap();
         build(root, &settings).unwrap();
         assert_eq!(["manifest.json", "one.wasm", "one.deploy", "router.deploy"].map(modified), before, "no file was touched");
@@ -645,7 +644,7 @@ mod tests {
         assert!(refused.starts_with("README.md is compiled into the programs"), "{refused}");
     }
 
-    /// A test that reads `build/` passes with what an earlier version left there, and fails where that never was.
+    /// A test that reads `build/` passes with the files of an earlier version, and fails where that never was.
     #[test]
     fn nothing_stays_of_a_program_that_is_no_longer() {
         let dir = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ use crate::environment::variable;
 /// How long a transaction may take to be included, or a node to answer, before we give up.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A node that answered, and what stays the same about it.
+/// A node that answered, and its fixed properties.
 #[derive(Clone)]
 pub struct Chain {
     /// The node.
@@ -43,8 +43,7 @@ impl Chain {
         Ok(Self { endpoints, id, url: url.into() })
     }
 
-    /// What one gas costs now, in wei. Transactions offer twice as much at most: it can rise between the question and the
-    /// transaction.
+    /// The price of one gas now, in wei. Transactions offer twice as much at most: it can rise between the question and the transaction.
     ///
     /// # Errors
     /// The node's.
@@ -68,7 +67,7 @@ impl Chain {
         Ok(self.endpoints.ask("eth_getTransactionReceipt", [hash]).await?)
     }
 
-    /// What of a transaction's gas paid for its data on L1, as Nitro says in receipts; nothing elsewhere.
+    /// The part of a transaction's gas that paid for its data on L1, as Nitro says in receipts; 0 elsewhere.
     ///
     /// # Errors
     /// The node's.
@@ -82,7 +81,7 @@ impl Chain {
         Ok(part.and_then(|part| part.gas_used_for_l1).unwrap_or_default().to())
     }
 
-    /// An account that sends here. Nothing of it is kept: what was done is read from the chain by whoever begins again.
+    /// An account that sends here. Nothing of it is kept: a later run reads its transactions from the chain.
     ///
     /// # Errors
     /// The node's.
@@ -101,7 +100,7 @@ impl Chain {
         Ok(account.finish(nonce).await?)
     }
 
-    /// The same with a call of Muster's, whose name is put before what goes wrong.
+    /// The same with a call of Muster's, whose name is put before an error.
     ///
     /// # Errors
     /// As for [`Self::send`].
@@ -135,7 +134,7 @@ pub fn name_of<C: SolCall>() -> &'static str {
     C::SIGNATURE.split('(').next().unwrap_or(C::SIGNATURE)
 }
 
-/// What a contract refused a call with; none if it failed for another reason.
+/// The contract's refusal of a call; none if it failed for another reason.
 pub fn refusal(error: &anyhow::Error) -> Option<&Refusal> {
     error.downcast_ref::<Error>()?.refusal()
 }
@@ -156,7 +155,7 @@ pub fn wallet(key: &str) -> Result<PrivateKeySigner> {
     key.parse().map_err(|_| anyhow!("PRIVATE_KEY is not a private key of 32 bytes in hexadecimal"))
 }
 
-/// Who pays: the flags, or the variables of the same names in the environment or `.env`, or else PRIVATE_KEY.
+/// The payer: the flags, or the variables of the same names in the environment or `.env`, or else PRIVATE_KEY.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Payer {
     /// A key in an encrypted file, as geth, cast and `muster account new` make them [or: ETH_KEYSTORE]

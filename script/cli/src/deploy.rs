@@ -1,7 +1,7 @@
-//! Puts the programs on a chain: creates, activates and wires them, skipping whatever is there already.
+//! Puts the programs on a chain: creates, activates and wires them, skipping any that are there already.
 //!
-//! What has been done is kept in `deployments/<chain id>.json`, written after every step, and believed only as far
-//! as the chain confirms it: a program counts as created if the code at its address has the hash of what was built.
+//! The record of a deployment is kept in `deployments/<chain id>.json`, written after every step, and believed only as far as the chain
+//! confirms it. A program counts as created if the code at its address has the hash of the built code.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,7 +31,7 @@ use crate::{
     router::{self, bound_initcode, initcode, Router, Step},
 };
 
-/// What users call: no program, but code of the EVM.
+/// The contract that users call: no program, but code of the EVM.
 pub const ROUTER: &str = "router";
 /// The program that holds `initialise`.
 pub(crate) const ADMIN: &str = "admin";
@@ -49,10 +49,10 @@ pub struct Options {
     /// With --dry-run, who would pay, if that is not the account of PRIVATE_KEY
     #[arg(long, value_name = "ADDRESS", requires = "dry_run")]
     pub from: Option<Address>,
-    /// Put what only the owner may send into this file for the transaction builder of a Safe, after what is in it
+    /// Put the owner's own transactions into this file for the transaction builder of a Safe, after those in it
     #[arg(long, value_name = "FILE")]
     pub safe: Option<PathBuf>,
-    /// Who pays.
+    /// The payer.
     #[command(flatten)]
     pub payer: Payer,
     /// Print exactly one JSON object on standard output: the estimate, or the record of what is deployed
@@ -60,10 +60,10 @@ pub struct Options {
     pub json: bool,
 }
 
-/// What is to be deployed, and how.
+/// The contents and settings of a deployment.
 #[derive(Clone)]
 pub struct Config {
-    /// Will own the contract; not necessarily who deploys it.
+    /// Will own the contract; not necessarily the deployer.
     pub owner: Address,
     /// Receives protocol income.
     pub treasury: Address,
@@ -81,11 +81,11 @@ pub struct Config {
     pub programs: Vec<Program>,
     /// The compiler of the programs, for the record.
     pub rustc: String,
-    /// Where to keep what has been done; without it nothing is kept, and everything is deployed anew.
+    /// The file for the record; without it nothing is kept, and everything is deployed anew.
     pub file: Option<PathBuf>,
-    /// Takes what the owner must send, where somebody else deploys: a file for the transaction builder of a Safe.
+    /// Takes the owner's transactions, where somebody else deploys: a file for the transaction builder of a Safe.
     pub safe: Option<PathBuf>,
-    /// Told what is being done.
+    /// Told each step.
     pub say: fn(&str),
 }
 
@@ -140,7 +140,7 @@ impl Config {
         }
     }
 
-    /// Puts what the owner must send into the file for it, if there is to be one.
+    /// Puts the owner's transaction into the file for it, if there is to be one.
     fn hand_over(&self, chain: &Chain, owner: Address, to: Address, call: &Bytes, what: &str) -> Result<()> {
         if let Some(file) = &self.safe {
             let count = safe::add(file, chain.id, owner, to, call, what)?;
@@ -176,7 +176,7 @@ impl Config {
 /// The parameter that MIN_PRICE sets.
 const MIN_PRICE: &str = "minPrice";
 
-/// Where the record of what is deployed on a chain is kept: `deployments/`, or the directory that DEPLOYMENTS names.
+/// The file for the record of a chain's deployment: in `deployments/`, or in the directory that DEPLOYMENTS names.
 pub fn record(root: &Path, chain_id: u64) -> PathBuf {
     let dir = variable("DEPLOYMENTS").map_or_else(|| root.join("deployments"), PathBuf::from);
     dir.join(format!("{chain_id}.json"))
@@ -214,14 +214,14 @@ pub(crate) fn number_of(name: &str) -> Result<u8> {
     })
 }
 
-/// What is on a chain.
+/// The deployment on a chain.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Deployment {
     /// The chain.
     pub chain_id: u64,
     /// The one public address.
     pub address: Address,
-    /// Who deployed it.
+    /// The deployer.
     pub deployer: Address,
     /// As it was set at first.
     pub owner: Address,
@@ -229,7 +229,7 @@ pub struct Deployment {
     pub treasury: Address,
     /// In wei.
     pub stake_unit: u64,
-    /// In wei, in decimal: it can be larger than what JSON's readers take.
+    /// In wei, in decimal: it can be larger than the numbers that JSON's readers take.
     pub minimum_stake: String,
     /// In seconds. A record from before there was one has none.
     #[serde(default)]
@@ -267,11 +267,10 @@ pub struct Deployed {
     pub activated_in: Option<B256>,
 }
 
-/// Deploys whatever is missing, and returns what is there then.
+/// Deploys everything that is missing, and returns the deployment.
 ///
 /// # Errors
-/// Says which step failed, and why. What had been done until then is in [`Config::file`], and another run goes on
-/// from there.
+/// Says which step failed, and why. The steps done until then are in [`Config::file`], and another run continues from there.
 pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Deployment> {
     let say = config.say;
     let balance = chain.endpoints.balance(account.address()).await?;
@@ -345,7 +344,7 @@ pub(crate) fn complete(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// What is known of a chain from earlier runs.
+/// The record of a chain from earlier runs.
 pub(crate) fn known(config: &Config, chain_id: u64) -> Result<Option<Deployment>> {
     Ok(match &config.file {
         Some(file) => read(file)?.filter(|known| known.chain_id == chain_id),
@@ -353,8 +352,7 @@ pub(crate) fn known(config: &Config, chain_id: u64) -> Result<Option<Deployment>
     })
 }
 
-/// Initialises the router, or makes sure that it is what it was told to be and lets its selectors lead to the programs
-/// that are there now.
+/// Initialises the router, or checks that its terms are those of the configuration. Lets its selectors lead to the present programs.
 async fn wire(chain: &Chain, account: &Sender, config: &Config, deployment: &mut Deployment) -> Result<()> {
     let say = config.say;
     let router = Router { chain, address: deployment.address };
@@ -443,7 +441,7 @@ async fn expiry(chain: &Chain, deployment: &Deployment) -> Result<String> {
     ))
 }
 
-/// What [`Config::file`] of an earlier run says, if there was one.
+/// The record in [`Config::file`] of an earlier run, if there was one.
 pub fn read(file: &Path) -> Result<Option<Deployment>> {
     match fs::read_to_string(file) {
         Ok(text) => serde_json::from_str(&text)
@@ -480,12 +478,12 @@ fn commit() -> Option<String> {
     Some(if changed.is_empty() { head } else { head + "+" })
 }
 
-/// Whether what is known of a program, or of the router, is on the chain, and is this code.
+/// Whether the recorded program, or router, is on the chain, and has this code.
 pub(crate) async fn is_there(chain: &Chain, code: &[u8], known: &Deployed) -> Result<bool> {
     Ok(*chain.endpoints.code(known.address).await? == code)
 }
 
-/// Creates a program, or the router, unless what is known of it is confirmed by the chain; notes it, and returns what is known then.
+/// Creates a program, or the router, unless the chain confirms its record; notes it, and returns the record.
 async fn create(
     chain: &Chain,
     account: &Sender,

@@ -1,8 +1,8 @@
-//! `muster-dev deploy --dry-run`: what a deployment would send and cost, step by step, before anything is sent.
+//! `muster-dev deploy --dry-run`: the transactions of a deployment and their cost, step by step, before anything is sent.
 //!
-//! Every figure is the node's where it can give one. A program that is not there yet cannot be activated, so [`Probe`] has the
-//! node create and activate it in a call that is no transaction, and tells the gas of it. What the router will do once it runs
-//! cannot be tried before it does: that is computed.
+//! Every figure is the node's where it can give one. A program that is not there yet cannot be activated, so [`Probe`] has the node create
+//! and activate it in a call that is no transaction, and gives the gas of it. The router's calls cannot be tried before it runs: their cost
+//! is computed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,7 +33,7 @@ alloy::sol! {
     function getMinBid(address program) external view returns (uint192 bid);
 }
 
-/// Nitro's NodeInterface, which tells what of a transaction's gas pays for its data on L1.
+/// Nitro's NodeInterface, which gives the part of a transaction's gas that pays for its data on L1.
 const NODE_INTERFACE: Address = address!("00000000000000000000000000000000000000c8");
 /// ArbWasmCache, which lists the cache managers.
 const ARB_WASM_CACHE: Address = address!("0000000000000000000000000000000000000072");
@@ -49,37 +49,37 @@ const NEW_WORD: u64 = 22_100;
 const CHANGED_WORD: u64 = 5_000;
 const READ_WORD: u64 = 2_100;
 const LOOK: u64 = 2_600;
-/// What an initialisation computes beside its words of storage, for a function of the interface and in all: measured, as the test
+/// The computation of an initialisation beside its words of storage, for a function of the interface and in all: measured, as the test
 /// `the_dry_run_says_what_deploying_costs` checks.
 const COMPUTED_EACH: u64 = 560;
 const COMPUTED: u64 = 60_000;
 /// Words of storage that an initialisation fills beside those of the functions: treasury, rules, terms, limits and the queue's.
 const WORDS_AT_FIRST: u64 = 6;
-/// What a call of the owner's computes beside its words of storage.
+/// The computation of a call of the owner's beside its words of storage.
 const COMPUTED_BY_OWNER: u64 = 3_000;
-/// Gas of a renewal: docs/deploying.md has what a test measures.
+/// Gas of a renewal: docs/deploying.md has a test's measurement.
 const RENEWAL: u64 = 90_000;
 
-/// What a deployment would send and cost.
+/// The transactions of a deployment and their cost.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     /// The chain.
     pub chain_id: u64,
-    /// Who would pay.
+    /// The payer.
     pub payer: Address,
-    /// What the payer has, in wei.
+    /// The payer's balance, in wei.
     pub balance: U256,
     /// Where the contract is or would be.
     pub address: Address,
-    /// What one gas costs now, in wei, and what a transaction would offer at most.
+    /// The price of one gas now, in wei, and the most that a transaction would offer.
     pub price: (U256, U256),
     /// In the order in which they would be sent; those that are done already among them.
     pub steps: Vec<Step>,
-    /// What keeping each program alive for another year costs.
+    /// The cost of keeping each program alive for another year.
     pub renewals: Vec<Renewal>,
-    /// What it says about places in the cache.
+    /// A sentence about places in the cache.
     pub cache: String,
-    /// What would keep it from being carried out.
+    /// The obstacles to carrying it out.
     pub missing: Vec<String>,
     /// The chain's rules for programs.
     pub rules: Rules,
@@ -87,25 +87,25 @@ pub struct Estimate {
     pub now: u64,
 }
 
-/// One transaction, or what is there instead of it.
+/// One transaction, or the reason why none is needed.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What is done.
+    /// The step's name.
     pub what: String,
     /// Bytes of code, of a creation.
     pub bytes: Option<usize>,
-    /// None if nothing has to be sent.
+    /// None if nothing must be sent.
     pub cost: Option<Cost>,
-    /// What there is to say of it.
+    /// A remark on it.
     pub note: String,
 }
 
-/// What a transaction costs.
+/// The cost of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// All gas; none if neither the node nor this can say.
     pub gas: Option<u64>,
-    /// What of it pays for data on L1.
+    /// The part of it that pays for data on L1.
     pub l1: u64,
     /// Beside gas, in wei.
     pub fee: U256,
@@ -127,15 +127,15 @@ impl Cost {
         price * U256::from(self.gas.unwrap_or_default()) + self.fee
     }
 
-    /// What an account must have for it, its fee being `fee` by then: its limit is a fifth above its gas, and of the fee more is sent than
-    /// is kept.
+    /// The balance that an account must have for it, its fee being `fee` by then: its limit is a fifth above its gas, and more of the fee
+    /// is sent than is kept.
     fn demanded(&self, most: U256, fee: U256) -> U256 {
         let gas = self.gas.unwrap_or_default();
         most * U256::from(gas + gas / 5) + arbwasm::with_margin(fee)
     }
 }
 
-/// What a year more of a program's life costs.
+/// The cost of a year more of a program's life.
 #[derive(Clone, Debug)]
 pub struct Renewal {
     /// The program.
@@ -151,7 +151,7 @@ pub struct Renewal {
 /// Looks at the chain, and sends nothing.
 ///
 /// # Errors
-/// The node's, and when what is on the chain is not what the record says. What else is missing is said in the estimate.
+/// The node's, and when the chain differs from the record. Other missing parts are named in the estimate.
 pub async fn estimate(chain: &Chain, payer: Address, config: &Config) -> Result<Estimate> {
     deploy::complete(config)?;
     let balance = chain.endpoints.balance(payer).await?;
@@ -208,7 +208,7 @@ impl Estimate {
         (gas, fees, self.price.0 * U256::from(gas) + fees)
     }
 
-    /// What the payer must have at first: before each transaction a node demands what it may cost at most.
+    /// The balance that the payer must have at first: before each transaction a node demands its highest possible cost.
     pub fn needed(&self) -> U256 {
         let (mut spent, mut needed, mut before) = (U256::ZERO, U256::ZERO, U256::ZERO);
         for cost in self.steps.iter().filter_map(|step| step.cost) {
@@ -335,7 +335,7 @@ impl fmt::Display for Estimate {
 const CREATE: &str = "create";
 const ACTIVATE: &str = "activate";
 
-/// What is known while the steps are gone through.
+/// The state while the steps are gone through.
 struct Planned<'a> {
     chain: &'a Chain,
     payer: Address,
@@ -392,7 +392,7 @@ impl Planned<'_> {
         if let Ok(Status::Active { left }) = arbwasm::status(probe.ask::<ArbWasm::programTimeLeftCall>().await?.answer()) {
             let expires = found.now.saturating_add(left);
             found.steps.push(Step { what, bytes: None, cost: None, note: format!("is active until {}", date(expires)) });
-            // Bytes that unpack to the same module cost what it would cost.
+            // Bytes that unpack to the same module cost the same.
             let fee = Probe { code: &crate::wasm::compress_otherwise(&program.wasm), ..probe }.activation().await?;
             found.renewals.push(renewal(chain, program, expires, fee.map(|(fee, _)| fee)).await);
             return Ok(());
@@ -414,7 +414,7 @@ impl Planned<'_> {
         Ok(())
     }
 
-    /// What is sent to the router: its initialisation, or changes of its programs; and parameters.
+    /// The transactions to the router: its initialisation, or changes of its programs; and parameters.
     async fn wire(&mut self, found: &mut Estimate) -> Result<()> {
         let Self { chain, payer, config, .. } = *self;
         let router = Router { chain, address: found.address };
@@ -473,7 +473,7 @@ impl Planned<'_> {
         TRANSACTION + calldata_gas(data) + self.start(ADMIN) + 3 * READ_WORD + word + COMPUTED_BY_OWNER
     }
 
-    /// Proposals of other programs, or what puts them into effect.
+    /// Proposals of other programs, or the calls that put them into effect.
     async fn changes(&self, router: &Router<'_>, wanted: &router::Routes, found: &mut Estimate) -> Result<()> {
         let Self { payer, known, .. } = *self;
         let own = known.iter().flat_map(|known| known.programs.values()).map(|program| program.address);
@@ -579,7 +579,7 @@ struct Call {
     data: Bytes,
     /// Gas of the words that it writes.
     word: u64,
-    /// Who must send it, if the payer cannot.
+    /// The account that must send it, if the payer cannot.
     owner: Option<Address>,
     note: String,
 }
@@ -602,13 +602,13 @@ async fn on_l1(chain: &Chain, request: &Request) -> u64 {
     ask(chain, NODE_INTERFACE, &call).await.map_or(0, |answer| answer.gas)
 }
 
-/// What some contract of the chain's answers; none if there is no such contract, or it refuses.
+/// The answer of some contract of the chain's; none if there is no such contract, or it refuses.
 async fn ask<C: SolCall>(chain: &Chain, to: Address, call: &C) -> Option<C::Return> {
     let request = Request { to: to.into(), input: call.abi_encode().into(), ..Request::default() };
     C::abi_decode_returns(&chain.endpoints.call(None, &request).await.ok()?).ok()
 }
 
-/// What can be said of places in the cache.
+/// A sentence about places in the cache.
 async fn cache(chain: &Chain, known: Option<&Deployment>) -> String {
     const NONE: &str = "script/deploy bids for no place in the cache, and needs none";
     let managers = ask(chain, ARB_WASM_CACHE, &allCacheManagersCall {}).await.unwrap_or_default();
@@ -648,8 +648,8 @@ fn creation_gas(initcode: &Bytes, code: usize) -> u64 {
         + 6 * (code as u64).div_ceil(32)
 }
 
-/// Has a node create a program and call ArbWasm about it, in a call that leaves nothing behind: code that creates it, calls, and
-/// returns whether that succeeded, how much gas it took, and what came back. It works from any account, also from one without ether.
+/// Has a node create a program and call ArbWasm about it, in a call that leaves nothing behind. The code creates the program, calls, and
+/// returns whether that succeeded, how much gas it took, and the answer. It works from any account, also from one without ether.
 #[derive(Clone, Copy)]
 struct Probe<'a> {
     chain: &'a Chain,
@@ -657,7 +657,7 @@ struct Probe<'a> {
     code: &'a [u8],
 }
 
-/// What came of a [`Probe`].
+/// The outcome of a [`Probe`].
 struct Probed {
     succeeded: bool,
     gas: u64,
@@ -686,7 +686,7 @@ impl Probe<'_> {
 
     /// The data fee of an activation, and its gas; none if the node refuses to activate it.
     async fn activation(&self) -> Result<Option<(U256, u64)>> {
-        // Without value: what ArbWasm then demands is the fee, and it has done all the work before.
+        // Without value: ArbWasm then demands the fee, and it has done all the work before.
         let probed = self.ask::<ArbWasm::activateProgramCall>().await?;
         let gas = probed.gas + arbwasm::AFTER_FEE;
         Ok(match arbwasm::fee(probed.answer()) {

@@ -1,5 +1,5 @@
-//! `muster-dev keepalive`: shows when a deployment's programs expire, renews those that will soon, and activates again those
-//! that have. Anybody may pay for it; what the programs are is read from a deployment's record, from the router, or both.
+//! `muster-dev keepalive`: shows when a deployment's programs expire, renews those that will soon, and activates again those that have.
+//! Anybody may pay for it. The programs are read from a deployment's record, from the router, or both.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ pub struct Options {
     /// Renew programs that expire within so many days
     #[arg(long, value_name = "DAYS", default_value_t = 180)]
     pub within: u64,
-    /// Send nothing, and say what would be done
+    /// Send nothing, and print the planned steps
     #[arg(long)]
     pub dry_run: bool,
     /// The router, where there is no record of the deployment
@@ -35,15 +35,15 @@ pub struct Options {
     /// The deployment's record [default: deployments/<chain id>.json]
     #[arg(long, value_name = "FILE", conflicts_with = "router")]
     pub record: Option<PathBuf>,
-    /// Who pays.
+    /// The payer.
     #[command(flatten)]
     pub payer: Payer,
 }
 
-/// How it stands with one program, and what was done about it.
+/// The state of one program, and the step taken for it.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// By the record, or what the router says of it.
+    /// By the record, or by the router's answer.
     pub name: String,
     /// Where it is.
     pub address: Address,
@@ -53,7 +53,7 @@ pub struct Row {
     pub expires: Option<u64>,
     /// Gas of its start, cached and not; none if it does not run.
     pub start_gas: Option<(u64, u64)>,
-    /// What was done, or is to be done.
+    /// The step taken, or to be taken.
     pub done: String,
     /// Whether somebody must do something.
     pub needs_attention: bool,
@@ -94,7 +94,7 @@ pub async fn programs(chain: &Chain, root: &Path, options: &Options) -> Result<B
     Ok(found)
 }
 
-/// Looks at every program and does what is due. With no account it sends nothing.
+/// Looks at every program and takes the due steps. With no account it sends nothing.
 ///
 /// # Errors
 /// The node's. That a program cannot be kept alive is said in its row.
@@ -107,7 +107,7 @@ pub async fn run(
 ) -> Result<Vec<Row>> {
     let rules = Rules::of(chain).await?;
     let mut rows = Vec::new();
-    // What has the same code is renewed together.
+    // Programs with the same code are renewed together.
     let mut renewed: BTreeMap<B256, &str> = BTreeMap::new();
     for (&address, name) in programs {
         let code = chain.endpoints.code(address).await?;
@@ -147,7 +147,7 @@ pub async fn run(
     Ok(rows)
 }
 
-/// What is due for a program.
+/// The step due for a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Due {
     Nothing,
@@ -204,7 +204,7 @@ impl Due {
 }
 
 impl Row {
-    /// Its cells: name, address, Stylus version or state, start gas, expiry, what was done.
+    /// Its cells: name, address, Stylus version or state, start gas, expiry, step taken.
     pub fn cells(&self, now: u64) -> [String; 6] {
         let state = match self.status {
             Status::Active { .. } => "active".into(),

@@ -1,5 +1,5 @@
-//! What the shells under `script/` run: `muster-dev build` and `muster-dev measure` (contracts to deployable WASM),
-//! `muster-dev deploy`, `muster-dev keepalive`, `muster-dev demo`, and the pages of docs/ that are written from the sources and the tests.
+//! The commands behind the shells under `script/`: `muster-dev build` and `muster-dev measure` (contracts to deployable WASM), `muster-dev
+//! deploy`, `muster-dev keepalive`, `muster-dev demo`, and the pages of docs/ that are written from the sources and the tests.
 //!
 //! The library part is there for the tests, which build and deploy the same way.
 

@@ -1,4 +1,4 @@
-//! `muster-dev`: what the shells under `script/` run.
+//! `muster-dev`: the commands behind the shells under `script/`.
 
 use std::io::Write;
 use std::path::Path;
@@ -38,10 +38,10 @@ enum Command {
     /// Show when the programs on RPC_URL's chain expire, renew those that will soon, and activate again those that have;
     /// anybody may, PRIVATE_KEY pays
     Keepalive(keepalive::Options),
-    /// Let a fleet join, replay requests as tasks, and show what the contract made of them
+    /// Let a fleet join, replay requests as tasks, and show their fates
     Demo(demo::Options),
-    /// Write docs/generated/refusals.md, the table of errors, docs/generated/storage.md, where what lies, and what shows the parameters:
-    /// the table of docs/parameters.md, abi/parameters.json and abi/parameters.ts (script/abi runs it)
+    /// Write docs/generated/refusals.md, the table of errors, docs/generated/storage.md, the storage layout, and the parameters in the
+    /// table of docs/parameters.md, abi/parameters.json and abi/parameters.ts (script/abi runs it)
     Pages {
         /// Change nothing, and fail if a file differs
         #[arg(long)]
@@ -198,7 +198,7 @@ fn url(root: &Path) -> Result<String> {
         .context("RPC_URL is not set: name a node in the environment or in .env (.env.example documents it)")
 }
 
-/// Its chain, and the account there of who pays.
+/// Its chain, and the payer's account there.
 async fn connect(root: &Path, payer: &Payer) -> Result<(Chain, Sender)> {
     let url = url(root)?;
     let (chain, wallet) = payer.connect(&url).await?;

@@ -1,4 +1,4 @@
-//! What the pages that are written from the sources share.
+//! Helpers for the pages that are written from the sources.
 
 /// Lines of Solidity with the text of the `///` comment right above each, in order. Comments are joined to one line.
 pub(crate) fn documented(solidity: &str) -> Vec<(String, &str)> {

@@ -7,9 +7,9 @@ use anyhow::{Context, Result};
 
 use crate::build::{Program, Settings, Toolchain};
 
-/// One line of the table: what differs from the default, and what came of it, or why nothing did.
+/// One line of the table: the change from the default, and its result, or why there is none.
 pub struct Row {
-    /// What differs from the default.
+    /// The change from the default.
     pub change: String,
     /// The programs, or why they were refused.
     pub programs: Result<Vec<Program>>,
@@ -74,8 +74,7 @@ pub fn variant(name: &str) -> Result<Settings> {
     })
 }
 
-/// Compiles with each whose name contains `which`; all of them take many minutes. `report` is told what is being
-/// compiled.
+/// Compiles with each whose name contains `which`; all of them take many minutes. `report` is told the name of each compilation.
 ///
 /// # Errors
 /// When the project is not set up; a setting that fails is a row of its own.

@@ -17,16 +17,16 @@ use syn::visit::Visit;
 
 use crate::{build, markdown::row, wasm::MAX_CODE};
 
-/// The tests by who attacks, of which those of single tasks try the weaknesses and play the attacks.
+/// The tests by attacker, of which those of single tasks try the weaknesses and play the attacks.
 const SECURITY: &str = "contracts/protocol/tests/security";
 
 /// A weakness and its test.
 pub struct Weakness {
     /// 1 to 21.
     pub number: u32,
-    /// What earlier implementations did.
+    /// The flaw of earlier implementations.
     pub was: String,
-    /// What holds here.
+    /// The property that holds here.
     pub holds: String,
     /// The test's name.
     pub test: String,
@@ -89,7 +89,7 @@ fn comment(attributes: &[syn::Attribute]) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// What the tests said.
+/// The output of the tests.
 #[derive(Default)]
 struct Heard {
     /// Tests that passed.
@@ -110,7 +110,7 @@ impl Figure {
         value.with_context(|| format!("{} prints no {name} in `proof {}`", self.test, self.what))
     }
 
-    /// A row of what it holds under these names.
+    /// A row of its values under these names.
     fn row(&self, names: &[&str]) -> Result<String> {
         let shown = |name: &&str| self.get(name).map(|value| value.parse().map_or(value.to_string(), thousands));
         let cells = names.iter().map(shown).collect::<Result<Vec<_>>>()?;
@@ -125,7 +125,7 @@ impl Figure {
 impl Heard {
     /// Runs tests, showing which are done; fails if one does.
     fn listen(&mut self, root: &Path, arguments: &[&str]) -> Result<()> {
-        // The same packages as in every script, so that what they compiled is found.
+        // The same packages as in every script, so that their compiled crates are found.
         let tests = "source script/env && exec cargo test --locked \"${host[@]}\" \"$@\"";
         let mut command = Command::new("bash");
         command.current_dir(root).args(["-c", tests, "proof"]).args(arguments);

@@ -27,9 +27,9 @@ use syn::{
 
 use crate::markdown::{documented, row};
 
-/// What the router itself, or the platform, gives on any call.
+/// Errors that the router itself, or the platform, gives on any call.
 const ANY: [&str; 3] = ["NoCode", "ProgramFailed", "UnknownFunction"];
-/// What reading the arguments gives.
+/// The error of reading the arguments.
 const UNREADABLE: &str = "MalformedCalldata";
 
 /// The public interface.
@@ -61,7 +61,7 @@ pub fn raised(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
             }
             let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().to_string();
             let module = if name(&file) == "mod" { name(&folder) } else { name(&file) };
-            // The codec's functions have names that others have too; what they refuse is the same everywhere.
+            // The codec's functions have names that others have too; they refuse the same everywhere.
             if file.extension().is_some_and(|extension| extension == "rs") && module != "codec" {
                 read(&file, &module, &mut functions)?;
             }
@@ -93,7 +93,7 @@ pub fn raised(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     Ok(table)
 }
 
-/// The functions in the tables: what is done for each, its state's opening and the refusal of value first.
+/// The functions in the tables: the steps for each, its state's opening and the refusal of value first.
 fn rows(file: &Path) -> Result<Vec<Function>> {
     let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let parsed = syn::parse_file(&text).with_context(|| file.display().to_string())?;
@@ -202,7 +202,7 @@ fn read(file: &Path, module: &str, out: &mut Vec<Function>) -> Result<()> {
     Ok(())
 }
 
-/// Collects what a function's body raises and calls.
+/// Collects the errors that a function's body raises, and its calls.
 struct Walk<'a> {
     functions: &'a [Function],
     here: &'a Function,
@@ -267,7 +267,7 @@ struct Refusal {
     error: Error,
     /// When it is raised, as the interface has it.
     notice: String,
-    /// The functions that can raise it; none for what any call can meet.
+    /// The functions that can raise it; none for an error that any call can meet.
     by: Option<BTreeSet<String>>,
 }
 
@@ -303,7 +303,7 @@ pub fn json(root: &Path) -> Result<String> {
     Ok(format!("[\n{}\n]\n", lines.join(",\n")))
 }
 
-/// What the page says.
+/// The text of the page.
 ///
 /// # Errors
 /// When a source cannot be read, or an error has no `@notice` or is raised by nothing.

@@ -1,5 +1,5 @@
-//! The router's side of a deployment: the code that creates it, bound to who deploys it; a look into its storage before
-//! and after it is installed; and changes of its programs, which are proposed first and take effect later.
+//! The router's side of a deployment. The code that creates it is bound to its deployer. Its storage is looked into before and after it is
+//! installed. Changes of its programs are proposed first and take effect later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub type Routes = BTreeMap<[u8; 4], Address>;
 
 /// Functions that the router refuses once it is initialised, and that no program may answer through it.
 const ONLY_AT_FIRST: [&str; 2] = ["install", "initialise"];
-/// The last slot of the layout. Until a router is initialised all of them are empty but the one that says who may do so.
+/// The last slot of the layout. Until a router is initialised, all of them are empty but the one that says which account may do so.
 const LAST_SLOT: u8 = layout::SIZES_OF_TRIOS;
 /// Most selectors in one proposal.
 const SELECTORS_AT_ONCE: usize = 64;
@@ -38,8 +38,8 @@ pub fn initcode(code: &[u8]) -> Bytes {
     returning(Vec::new(), code)
 }
 
-/// The same for a router: before it returns, it stores who may install it. That is an address in the code itself and
-/// not the caller, so that it makes no difference who sends the code, or through which factory.
+/// The same for a router: before it returns, it stores the account that may install it. That is an address in the code itself and not the
+/// caller, so that it makes no difference who sends the code, or through which factory.
 pub fn bound_initcode(code: &[u8], deployer: Address) -> Bytes {
     // push20 deployer, push1 OWNERSHIP, sstore
     let mut first = vec![0x73];
@@ -59,7 +59,7 @@ fn returning(mut out: Vec<u8>, code: &[u8]) -> Bytes {
     out.into()
 }
 
-/// What a router is told once and for all, or at first.
+/// The terms of a router, set once and for all, or at first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// May change parameters and propose programs.
@@ -74,10 +74,10 @@ pub struct Terms {
     pub upgrade_delay: u32,
 }
 
-/// What the programs of these names answer, at their addresses.
+/// The functions of the programs of these names, at their addresses.
 ///
 /// # Errors
-/// When a program is not there, or one is that the interface knows nothing of.
+/// When a program is not there, or the interface does not know one.
 pub fn routes<'a>(programs: impl IntoIterator<Item = (&'a str, Address)>) -> Result<Routes> {
     let mut there: BTreeMap<&str, Address> = programs.into_iter().collect();
     let mut wanted = Routes::new();
@@ -90,7 +90,7 @@ pub fn routes<'a>(programs: impl IntoIterator<Item = (&'a str, Address)>) -> Res
     Ok(wanted)
 }
 
-/// What initialises a router through the program `admin`.
+/// The call that initialises a router through the program `admin`.
 pub(crate) fn installing(admin: Address, terms: &Terms, wanted: &Routes) -> IMuster::installCall {
     let initialise = IMuster::initialiseCall {
         owner: terms.owner,
@@ -129,7 +129,7 @@ impl Router<'_> {
         Ok(self.word::<Ownership>(layout::OWNERSHIP).await?.stake_unit > 0)
     }
 
-    /// Who may change parameters and propose programs.
+    /// The account that may change parameters and propose programs.
     ///
     /// # Errors
     /// The node's.
@@ -173,8 +173,8 @@ impl Router<'_> {
         Ok(())
     }
 
-    /// Refuses a router that transaction `created_in` did not create bound to `deployer`: right words where one looks do not
-    /// exclude others in a mapping, where nobody can look at all, but that transaction leaves no room for any.
+    /// Refuses a router that transaction `created_in` did not create bound to `deployer`. Right words where one looks do not exclude others
+    /// in a mapping, where nobody can look at all, but that transaction leaves no room for any.
     ///
     /// # Errors
     /// Says what is wrong with the transaction.
@@ -206,8 +206,7 @@ impl Router<'_> {
         sent.context("cannot initialise the router")
     }
 
-    /// Refuses an initialised router that was told something else. What it was told is read from its storage, so that no
-    /// program has a say in it.
+    /// Refuses an initialised router with other terms. Its terms are read from its storage, so that no program can change the answer.
     ///
     /// # Errors
     /// Names every difference.
@@ -248,12 +247,12 @@ impl Router<'_> {
         Ok(())
     }
 
-    /// Where its selectors lead: what its list says, compared with the words that it goes by.
+    /// The programs of its selectors: its list, compared with the words that it goes by.
     async fn routes(&self, wanted: &Routes) -> Result<Routes> {
         let at = self.address;
         let facets = self.muster().read(IMuster::facetsCall {}).await.map_err(called::<IMuster::facetsCall>)?;
         let mut listed = Routes::new();
-        // What the router answers itself leads to no program.
+        // The router's own functions lead to no program.
         for facet in facets.into_iter().filter(|facet| facet.facetAddress != at) {
             listed.extend(facet.functionSelectors.into_iter().map(|selector| (selector.0, facet.facetAddress)));
         }
@@ -288,10 +287,11 @@ impl Router<'_> {
         Ok(self.muster().programs().await?)
     }
 
-    /// Lets selectors lead to other programs: accepts what was proposed long enough ago, and proposes the rest.
+    /// Lets selectors lead to other programs: accepts proposals that are old enough, and proposes the rest.
     ///
     /// # Errors
-    /// The router's refusals, and when a selector leads to a program that is not among `known`. `owners` takes what only the owner may send.
+    /// The router's refusals, and when a selector leads to a program that is not among `known`. `owners` takes the owner's own
+    /// transactions.
     pub async fn upgrade(
         &self,
         account: &Sender,
@@ -432,7 +432,7 @@ impl Router<'_> {
     }
 }
 
-/// What is looked at of the transaction that created a router.
+/// The fields of the transaction that created a router.
 #[derive(serde::Deserialize)]
 struct Created {
     from: Address,
@@ -480,7 +480,7 @@ fn name(selector: [u8; 4]) -> String {
     IMusterCalls::name_by_selector(selector).map_or_else(|| FixedBytes(selector).to_string(), Into::into)
 }
 
-/// The account in a word, which the contract takes from its lower 20 bytes whatever else may lie there.
+/// The account in a word, which the contract takes from its lower 20 bytes whatever else the word holds.
 fn address(word: Word) -> Address {
     Address::from_slice(&word.to_be_bytes()[12..])
 }

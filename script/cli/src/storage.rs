@@ -1,5 +1,5 @@
-//! `docs/generated/storage.md`: what lies in which slot, from solc's layout, the comments of `abi/MusterStorage.sol`, and for the
-//! fields that are parameters from their table.
+//! `docs/generated/storage.md`: the contents of each slot, from solc's layout, the comments of `abi/MusterStorage.sol`, and for the fields
+//! that are parameters from their table.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -86,7 +86,7 @@ fn comments(solidity: &str) -> (Vec<&str>, HashMap<String, String>) {
     (structs, found)
 }
 
-/// What the page says.
+/// The text of the page.
 ///
 /// # Errors
 /// When a file under `abi/` cannot be read, or something declared has no comment.
@@ -94,7 +94,7 @@ pub fn page(root: &Path) -> Result<String> {
     let solidity = fs::read_to_string(root.join("abi/MusterStorage.sol"))?;
     let layout: Layout = serde_json::from_str(&fs::read_to_string(root.join("abi/MusterStorage.json"))?)?;
     let (structs, comments) = comments(&solidity);
-    // What has no comment of its own is what its struct says.
+    // A field without a comment of its own has that of its struct.
     let meaning = |name: &str, kind: &Kind| {
         let own = comments.get(name).filter(|text| !text.is_empty());
         let text = own
@@ -102,7 +102,7 @@ pub fn page(root: &Path) -> Result<String> {
             .with_context(|| format!("abi/MusterStorage.sol does not say what {name} is"))?;
         Ok::<_, anyhow::Error>(text.replace('|', "\\|"))
     };
-    // A field that is a parameter has no comment: its table says what it is.
+    // A field that is a parameter has no comment: its table has the description.
     let parameter = |record: &str, member: &str| {
         let number = PARAMETERS.iter().position(|p| (p.record, p.name) == (record, member))?;
         let p = &PARAMETERS[number];

@@ -2,7 +2,7 @@
 
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table, TableComponent};
 
-/// One whose columns from `numbers` on hold numbers.
+/// A table whose columns from `numbers` on hold numbers.
 pub fn table(numbers: usize, heading: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(heading);

@@ -1,5 +1,4 @@
-//! What happens to a program's WASM between the compiler and the chain: checked against what Stylus accepts,
-//! stripped, measured and compressed.
+//! The steps of a program's WASM between the compiler and the chain: checked against Stylus's rules, stripped, measured and compressed.
 
 use anyhow::{bail, ensure, Context, Result};
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
@@ -38,7 +37,7 @@ pub fn compress(wasm: &[u8]) -> Vec<u8> {
     compressed(wasm, BROTLI_WINDOW)
 }
 
-/// Other bytes that unpack to the same module, about as many: what a chain says of a program that is not active is said of these.
+/// Other bytes that unpack to the same module, about as many: the chain's answer about an inactive program is an answer about these.
 pub(crate) fn compress_otherwise(wasm: &[u8]) -> Vec<u8> {
     compressed(wasm, BROTLI_WINDOW - 1)
 }
@@ -118,7 +117,7 @@ fn check(wasm: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// What a program's cost to start depends on.
+/// The figures that decide a program's start cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Functions defined, imports not counted.
@@ -206,7 +205,7 @@ mod tests {
     use super::*;
     use wasm_encoder::*;
 
-    /// A module as small as Stylus accepts it, with `body` as what its entrypoint does.
+    /// A module as small as Stylus accepts it, with `body` as its entrypoint's body.
     fn module(body: &[Instruction], change: impl Fn(&mut Parts)) -> Vec<u8> {
         let mut parts = Parts::default();
         change(&mut parts);

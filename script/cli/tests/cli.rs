@@ -98,7 +98,7 @@ async fn deploying_again_sends_nothing_and_mends_what_is_missing() {
         assert_eq!(program.activated_in.is_some(), name != "router", "{name}");
     }
 
-    // Who deploys is not who owns.
+    // The deployer is not the owner.
     let at = contract(&chain, first.address);
     assert_eq!((first.deployer, at.read(IMuster::ownerCall {}).await.unwrap()), (wallet().address(), OWNER));
     assert_eq!(at.read(IMuster::overviewCall {}).await.unwrap().treasury, TREASURY);
@@ -115,8 +115,8 @@ async fn deploying_again_sends_nothing_and_mends_what_is_missing() {
     assert_eq!(third.programs["tasks"], first.programs["tasks"]);
     assert_eq!(sent().await, all + 2, "create and install");
 
-    // A record that names code which is not what was built is not believed; nor is a router that then leads to programs
-    // which the record does not know.
+    // A record that names other code than the built one is not believed; nor is a router that then leads to programs which the record does
+    // not know.
     let mut wrong = third.clone();
     wrong.programs.get_mut("lens").unwrap().address = third.programs["tasks"].address;
     fs::write(&file, serde_json::to_string(&wrong).unwrap()).unwrap();
@@ -175,7 +175,7 @@ async fn only_the_account_that_created_a_router_can_install_it() {
     let holder = site.chain.endpoints.word(muster.address(), word(4)).await.unwrap();
     assert_eq!(holder, deployer.into_word(), "the deployer, and stake unit 0");
 
-    // What an attacker would do: have their own program write where everybody's money is. Here push1 1, push1 0, sstore.
+    // An attacker would have their own program write where everybody's money is. Here push1 1, push1 0, sstore.
     let evil = create(&site.chain, &site.account, initcode(&[0x60, 1, 0x60, 0, 0x55])).await.contract_address.unwrap();
     let install = IMuster::installCall { program: evil, call: Bytes::new() };
     let error = muster.try_as(Address::repeat_byte(0xee), install, U256::ZERO).await.err().unwrap();
@@ -204,7 +204,7 @@ async fn a_router_that_may_have_been_touched_is_not_installed() {
     let deployer = site.account.address();
     // push1 1, push1 99, sstore: a word in a slot that nobody would look at.
     let mut planted = [&[0x60, 1, 0x60, 99, 0x55][..], &bound_initcode(&muster_router::code(), deployer)].concat();
-    // What it returns begins five bytes further on.
+    // Its return data begins five bytes further on.
     planted[5 + 24 + 35] += 5;
     for (initcode, words) in [
         (initcode(&muster_router::code()), &["did not create it bound to", "slot 4 is 0x000"][..]),
@@ -273,7 +273,8 @@ fn poor(key: u8) -> PrivateKeySigner {
     PrivateKeySigner::from_bytes(&B256::repeat_byte(key)).unwrap()
 }
 
-/// Deploys with an account that has exactly what the estimate demands, and compares what it spends, and what each transaction takes.
+/// Deploys with an account that has exactly the balance that the estimate demands, and compares its spending, and the cost of each
+/// transaction.
 async fn comes_true(chain: &Chain, wallet: PrivateKeySigner, config: &Config, estimate: &Estimate) -> deploy::Deployment {
     let account = chain.account(wallet).await.unwrap();
     let payer = account.address();
@@ -287,7 +288,7 @@ async fn comes_true(chain: &Chain, wallet: PrivateKeySigner, config: &Config, es
     assert_eq!(after.1 - before.1, steps, "{estimate}");
     let (spent, (_, _, total)) = (before.0 - after.0, estimate.total());
     let near = |is: U256, said: U256, percent: u64| is.abs_diff(said) * U256::from(100) <= said * U256::from(percent);
-    // What a cleared word gives back is in no node's estimate.
+    // The refund of a cleared word is in no node's estimate.
     assert!(near(spent, total, if spent < total { 6 } else { 2 }), "{spent} spent, {total} estimated: {estimate}");
     for (name, program) in &deployed.programs {
         for (what, transaction) in [("create", Some(program.created_in)), ("activate", program.activated_in)] {
@@ -310,7 +311,7 @@ async fn the_dry_run_says_what_deploying_costs() {
     let wallet = poor(9);
     let payer = wallet.address();
 
-    // Fresh, and by an account without ether: every step, and what is missing.
+    // Fresh, and by an account without ether: every step, and the missing parts.
     let fresh = estimate(&chain, payer, &config).await.unwrap();
     let count = config.programs.len();
     assert_eq!(fresh.steps.len(), 2 * count + 2);
@@ -348,7 +349,7 @@ async fn the_dry_run_says_what_deploying_costs() {
     assert!(whole.to_string().contains(&format!("Nothing is left to send: Muster is at {:?}", deployed.address)));
     assert!(whole.renewals.iter().all(|renewal| renewal.fee.is_some_and(|fee| !fee.is_zero())), "{whole}");
 
-    // A renewal costs what it says, once it is possible.
+    // A renewal costs its estimate, once it is possible.
     node.chain().increase_time(200 * 86_400).unwrap();
     node.chain().mine(1, 0).unwrap();
     let later = estimate(&chain, payer, &config).await.unwrap();
@@ -411,12 +412,12 @@ async fn the_dry_run_is_a_command() {
     assert_eq!(chain.endpoints.head().await.unwrap().number, 0);
     assert!(fs::read_dir(dir.path()).unwrap().next().is_none(), "nothing is recorded");
 
-    // The parameter among what comes true.
+    // The parameter among the estimates that come true.
     let wallet = poor(9);
     let config = Config { owner: wallet.address(), minimum_price: Some(U256::from(5)), ..config(None) };
     let foreseen = estimate(&chain, wallet.address(), &config).await.unwrap();
     comes_true(&chain, wallet, &config, &foreseen).await;
-    // With --json what is deployed is one object as well.
+    // With --json the record is one object as well.
     let out = muster(&["deploy", "--json"], &priced);
     let record: deploy::Deployment = serde_json::from_slice(&out.stdout).expect("exactly one JSON object");
     assert_eq!(record.chain_id, 421_614);
@@ -523,7 +524,7 @@ async fn what_only_an_owner_elsewhere_may_send_goes_into_a_file_for_their_safe()
     assert_eq!(send("first.json").await, 2);
     assert_eq!((parameter("drawDelay").await, parameter("unbonding").await), (U256::ZERO, U256::from(86_400)));
 
-    // Other code, and nothing again of what was sent.
+    // Other code, and no transaction again that was sent.
     let lens = config.programs.iter_mut().find(|program| program.name == "lens").unwrap();
     let mut wasm = lens.wasm.clone();
     wasm.extend([0, 2, 1, b'x']);
@@ -568,7 +569,7 @@ async fn programs_are_kept_alive_with_a_record_or_without() {
     let count = deployed.behind().count();
     assert!(!ok && said.contains(&format!("{count} of {count} programs need somebody's attention")), "{said}");
     assert_eq!(said.matches("to be renewed").count(), count, "{said}");
-    // What the router leads to is found without the record, by somebody with another account.
+    // The router's programs are found without the record, by somebody with another account.
     fs::remove_dir_all(dir.path()).unwrap();
     let (ok, said) = run(&["--router", &format!("{:?}", deployed.address)]);
     assert!(ok && said.matches(": renewed, ").count() == count, "{said}");
@@ -609,7 +610,7 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
         assert!(min > Some(21_000) && min <= median && median <= max, "{operation}: {gas}");
     }
 
-    // Validation: the cheat alone is slashed, by all that is burnt, and what the reserve paid had been left in it.
+    // Validation: the cheat alone is slashed, by all that is burnt, and the reserve paid only money that had been left in it.
     let validation = &report["validation"];
     let policies = validation["policies"].as_array().unwrap();
     let of = |policy: usize, key: &str| policies[policy][key].as_u64().unwrap_or_else(|| panic!("{key}: {validation}"));
@@ -626,7 +627,7 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
     }
     // Which of them it is that a hash samples, or gives to the cheat, changes with every change of gas: some of both together.
     assert!(all("judged") > 8 && all("agreed") > 4 && all("slashes") > 0, "{validation}");
-    // What only three at once can be: kept for each other, never wrong, and all fees for who is right.
+    // Only tasks for three at once can be so: kept for each other, never wrong, and all fees for the right nodes.
     assert!(of(1, "trusted") > 0 && of(2, "kept") > 0 && of(1, "kept") == 0 && of(2, "wrong") == 0);
     let nodes = validation["nodes"].as_array().unwrap();
     let scores =
@@ -644,7 +645,7 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
     assert_eq!(wei("burnt_wei"), sum("burnt_wei"));
     assert_eq!(nodes.iter().map(|node| amount(node, "slashed_wei")).sum::<U256>(), sum("burnt_wei"));
     assert!(!wei("burnt_wei").is_zero() && validation["rank_correlation"].as_f64().is_some());
-    // Who calls validators is paid out of the fee of the task.
+    // The account that calls validators is paid out of the fee of the task.
     assert_eq!(wei("reserve_wei"), sum("saved_wei") - sum("drawn_wei"));
     for other in [0, 2] {
         let moved = ["saved_wei", "drawn_wei", "drivers_wei"].map(|key| amount(&policies[other], key));
@@ -729,7 +730,7 @@ fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
 
 #[test]
 fn without_settings_deploying_says_which_are_missing_and_a_key_that_is_not_there_is_no_wrong_password() {
-    // A project without `.env`, whatever lies in this one.
+    // A project without `.env`, whatever this one has.
     let project = tempfile::tempdir().unwrap();
     for file in ["Stylus.toml", "Cargo.lock"] {
         fs::write(project.path().join(file), "").unwrap();
@@ -759,7 +760,7 @@ fn without_settings_deploying_says_which_are_missing_and_a_key_that_is_not_there
     let said = String::from_utf8_lossy(&out.stderr);
     let message = "deploy: there is no .env, and RPC_URL is not set: cp .env.example .env, and fill it in";
     assert!(out.status.code() == Some(1) && said.trim_end().ends_with(message), "{said}");
-    // With half of them; nobody has to answer for that.
+    // With half of them; nobody must answer for that.
     fs::write(project.path().join(".env"), "RPC_URL=http://127.0.0.1:1\nPRIVATE_KEY=\n").unwrap();
     let said = deploy(&[]);
     assert!(said.contains("PRIVATE_KEY is not set") && said.contains(".env.example"), "{said}");

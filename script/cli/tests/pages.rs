@@ -1,4 +1,4 @@
-//! What the pages of the documentation name is there: files, headings, and in `docs/research/sources.md` functions, tests and notes.
+//! The files, headings, and in `docs/research/sources.md` functions, tests and notes, that the documentation's pages name exist.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,7 +24,7 @@ fn pages() -> Vec<PathBuf> {
     files.filter(|file| file.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
-/// A page's lines, without what is shown as code.
+/// A page's lines, without its code.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut code = false;
     text.lines().filter(move |line| {
@@ -39,7 +39,7 @@ fn references(text: &str) -> BTreeMap<&str, &str> {
     prose(text).filter_map(|line| line.strip_prefix('[')?.split_once("]: ")).collect()
 }
 
-/// What a page links to, with a link's text or by reference.
+/// The targets of a page's links, with a link's text or by reference.
 fn targets(text: &str) -> Vec<&str> {
     let inline = prose(text).flat_map(|line| line.split("](").skip(1)).filter_map(|rest| rest.split([')', ' ']).next());
     inline.chain(references(text).into_values()).collect()
@@ -101,7 +101,7 @@ fn flags(file: &str) -> BTreeMap<String, Option<String>> {
     options.unwrap_or_else(|| panic!("{file} has no Options")).fields.iter().map(flag).collect()
 }
 
-/// It is a text of its own, so that nothing has to be built before it is read.
+/// It is a text of its own, so that nothing must be built before it is read.
 #[test]
 fn the_help_of_the_demonstration_names_every_flag_and_its_default() {
     let shown = std::process::Command::new(root().join("script/demo")).arg("--help").output().unwrap();
@@ -119,7 +119,7 @@ fn the_help_of_the_demonstration_names_every_flag_and_its_default() {
     assert_eq!(told.keys().collect::<Vec<_>>(), is.keys().collect::<Vec<_>>());
     for (name, default) in is.into_iter().filter_map(|(name, default)| Some((name, default?))) {
         let default = default.trim_end_matches(".0");
-        // Who asks for agents says how many.
+        // `--agents` has no default: its user says how many.
         if name != "--agents" {
             assert_eq!(told[&name].as_deref(), Some(default), "{name}");
         }
@@ -161,8 +161,7 @@ impl<'a> Visit<'a> for Names {
     }
 }
 
-/// The names in a text of the form "[file] `name`, `name`; ... [file] `name`", each with its file's label; what stands in code
-/// elsewhere is no such name.
+/// The names in a text of the form "[file] `name`, `name`; ... [file] `name`", each with its file's label; code elsewhere is no such name.
 fn named<'a>(text: &'a str, files: &BTreeMap<&str, &str>) -> Vec<(&'a str, &'a str)> {
     let mut found = Vec::new();
     for part in text.split('[').skip(1) {
@@ -201,7 +200,7 @@ fn cells(line: &str) -> Option<impl Iterator<Item = &str>> {
     Some(line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | "))
 }
 
-/// What the numbers begin with of what the paper's evaluation claims: behind them are a figure and a verdict.
+/// The first letter of the numbers of the paper's evaluation claims: behind them are a figure and a verdict.
 const EVALUATION: char = 'E';
 
 /// Each claim of the paper's evaluation stands on the page of sources as the simulator's page has it, with its figure and verdict.

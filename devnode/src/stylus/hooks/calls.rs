@@ -1,4 +1,4 @@
-//! Calls, contracts created, what they return, and logs.
+//! Calls, contracts created, their return data, and logs.
 
 use revm::context::JournalTr;
 use revm::handler::FrameResult;

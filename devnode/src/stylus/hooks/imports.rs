@@ -1,4 +1,4 @@
-//! Which functions there are: their types, and what serves them.
+//! The functions there are: their types, and their implementations.
 
 use revm::interpreter::CallScheme;
 use revm::primitives::U256;

@@ -46,7 +46,7 @@ impl fmt::Display for Escape {
 
 impl std::error::Error for Escape {}
 
-/// What a running program sees of the world.
+/// The world of a running program.
 pub(crate) struct Host {
     /// The transaction, taken out while a frame below runs.
     pub exec: Option<Box<Exec>>,
@@ -69,7 +69,7 @@ pub(crate) struct Host {
     /// Gas to give back at the end of the transaction, as a sum over this frame and those below it.
     pub refund: i64,
     pub globals: Option<Handles>,
-    /// What the trace wants to know.
+    /// The detail that the trace wants.
     pub watch: Watch,
     /// Ink before the host function that runs.
     pub ink_before: u64,

@@ -10,7 +10,7 @@ use super::{failure, price, Fallible, Hook, Watch};
 /// A word a frame has read or written but not yet passed on to the EVM.
 struct Word {
     value: B256,
-    /// What the EVM is known to hold.
+    /// The value that the EVM is known to hold.
     known: Option<B256>,
 }
 
@@ -50,7 +50,7 @@ impl Hook<'_, '_> {
         Ok(())
     }
 
-    /// Tells a profile what a word took: ink, and gas beside it.
+    /// Tells a profile the cost of a word: ink, and gas beside it.
     fn tell_word(&mut self, slot: B256, write: bool, ink: u64, gas: u64) {
         let host = self.host();
         if host.watch != Watch::Ink {
@@ -154,7 +154,7 @@ impl Hook<'_, '_> {
     }
 }
 
-/// Gas for a storage write and what it gives back (EIP-2200, 2929 and 3529).
+/// Gas and refund of a storage write (EIP-2200, 2929 and 3529).
 fn sstore_gas(values: &revm::context_interface::context::SStoreResult, is_cold: bool) -> (u64, i64) {
     let (original, present, new) = (values.original_value, values.present_value, values.new_value);
     let cold = if is_cold { price::COLD_SLOAD } else { 0 };

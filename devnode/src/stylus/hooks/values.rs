@@ -109,7 +109,7 @@ impl Hook<'_, '_> {
         }
     }
 
-    /// Writes what arithmetic on words gave to where the first of them lay.
+    /// Writes the result of arithmetic on words over the first of them.
     fn write_computed<const N: usize>(&mut self, dest: u32, words: [U256; N], value: U256) -> Fallible<()> {
         if self.0.data().watch == Watch::All {
             let words: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes::<32>()).collect();
@@ -168,7 +168,7 @@ impl Hook<'_, '_> {
     }
 }
 
-/// What a host function may return.
+/// A type that a host function may return.
 pub(super) trait Number: Copy {
     /// As a trace shows it.
     fn bytes(self) -> Vec<u8>;

@@ -1,4 +1,4 @@
-//! What is to happen, and when.
+//! Planned actions, and their times.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -16,17 +16,17 @@ pub enum Action {
     Commit(u64, u64),
     /// Whether a task is validated can be known.
     Lot(u64),
-    /// A member of a group reveals what it had committed to.
+    /// A member of a group reveals its commitment.
     Reveal(u64, u64),
     /// Somebody has a group judged.
     Settle(u64),
     /// A member of a group stayed silent.
     ExpireMember(u64, u64),
-    /// A node has waited for others for as long as it has to.
+    /// A node has waited for others for as long as it must.
     Poke(u64),
 }
 
-/// In the order of time; what is due at the same time, in the order in which it was planned.
+/// In the order of time; actions of the same time in the order in which they were planned.
 #[derive(Default)]
 pub struct Agenda {
     entries: BinaryHeap<Reverse<(u64, u64, Action)>>,

@@ -18,26 +18,26 @@ pub struct Books {
     pub stake: U256,
     /// Fees of tasks that have not ended.
     pub escrow: U256,
-    /// What accounts can withdraw, returned stakes aside.
+    /// The sum that accounts can withdraw, returned stakes aside.
     pub credit: U256,
     /// Protocol income not yet paid out.
     pub treasury: U256,
-    /// What validations are paid from beside the fees.
+    /// The reserve that pays for validations beside the fees.
     pub reserve: U256,
-    /// What slashes took: it stays with the contract for good.
+    /// The sum of slashes: it stays with the contract for good.
     pub burnt: U256,
-    /// What the address holds.
+    /// The balance of the address.
     pub balance: U256,
 }
 
 impl Books {
-    /// All that has its place: what the contract holds, unless more was forced upon it.
+    /// All that has its place: the contract's balance, unless more was forced upon it.
     pub fn owed(&self) -> U256 {
         self.stake + self.escrow + self.credit + self.treasury + self.reserve + self.burnt
     }
 }
 
-/// Adds up what every account that the contract's events mention is owed. `since` is the block the contract is from.
+/// Adds up the contract's debts to every account that its events mention. `since` is the block the contract is from.
 ///
 /// # Errors
 /// The node's.
@@ -76,7 +76,7 @@ pub async fn books(muster: &Muster, since: u64) -> Result<Books> {
     Ok(books)
 }
 
-/// What events tell of who may be owed something.
+/// The accounts and tasks in events that may be owed something.
 #[derive(Default)]
 struct Known {
     /// Fees of tasks that have not ended.

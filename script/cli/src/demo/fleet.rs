@@ -1,4 +1,4 @@
-//! The fleet: which GPUs, what stakes and models, and how the nodes join.
+//! The fleet: its GPUs, stakes and models, and how the nodes join.
 
 use std::{
     cmp::Reverse,
@@ -25,7 +25,7 @@ use super::{
 /// Gas that an account is funded for with each transaction it may send.
 const GAS_EXPECTED: u64 = 400_000;
 
-/// What joining costs, in wei.
+/// The cost of joining, in wei.
 struct Terms {
     stake_unit: U256,
     least: U256,
@@ -63,7 +63,7 @@ fn popularity(requests: &[Request]) -> Vec<(String, u64)> {
 }
 
 impl Demo {
-    /// Gives every account what it will need, lets the fleet join, and reads the weights.
+    /// Gives every account the ether it will need, lets the fleet join, and reads the weights.
     pub(super) async fn fund_and_join(&mut self, fleet: &[Gpu]) -> Result<()> {
         let stake_unit = U256::from(self.ask(overviewCall {}).await?.stakeUnit);
         let terms = Terms {
@@ -121,7 +121,7 @@ impl Demo {
         Ok(Status::new(self.ask(nodeCall { number }).await?.status))
     }
 
-    /// What every node stakes and holds.
+    /// The stake and models of every node.
     fn joins<'g>(&self, fleet: &'g [Gpu], terms: &Terms) -> Vec<Join<'g>> {
         let mut stakes = random(self.options.seed, "stakes");
         let mut held = random(self.options.seed, "models");
@@ -144,7 +144,7 @@ impl Demo {
         fleet.iter().map(join).collect()
     }
 
-    /// What each account gets; refused if there is not enough for all.
+    /// The payment to each account; refused if there is not enough for all.
     async fn payments(&mut self, joins: &[Join<'_>], terms: &Terms) -> Result<Vec<(Address, U256)>> {
         let mut fees = vec![U256::ZERO; CREATORS];
         for at in 0..self.requests.len() {
@@ -153,12 +153,12 @@ impl Demo {
         let requests = self.requests.len() as u64;
         let price = self.chain.gas_price().await? * U256::from(2);
         let gas = |transactions: u64| price * U256::from(GAS_LIMIT + GAS_EXPECTED * transactions);
-        // A node in ten may get most of the work; what is left over stays with the account for another run.
+        // A node in ten may get most of the work; the rest stays with the account for another run.
         let work = requests.min(10 * requests / joins.len() as u64);
         // Where a task can be validated its node commits and reveals, and of some there are three.
         let others = 4 * u64::from(self.options.groups());
         let per_node = gas(20 + if self.options.validates() { work * (200 + others) / 100 } else { work });
-        // Who is the first to join with a GPU pays for its name.
+        // The first to join with a GPU pays for its name.
         let mut named = HashSet::new();
         let mut payments: Vec<(Address, U256)> = Vec::new();
         for (account, Join { gpu, stake, .. }) in self.operators.iter().zip(joins) {

@@ -1,4 +1,4 @@
-//! What validation came to: what receipts tell of it, policy by policy, and its part of the report.
+//! The outcome of validation: receipts, policy by policy, and its part of the report.
 
 use alloy::primitives::U256;
 use anyhow::Result;
@@ -17,12 +17,12 @@ use super::{
     state::Demo,
 };
 
-/// What validation came to. Amounts in wei are decimal strings.
+/// The outcome of validation. Amounts in wei are decimal strings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Validation {
     /// Parameters that decide it.
     pub settings: Vec<Setting>,
-    /// What came of the tasks under policies 0, 1 and 2.
+    /// The outcome of the tasks under policies 0, 1 and 2.
     pub policies: Vec<OfPolicy>,
     /// How well Q_long at the end follows speed: the rank correlation, 1 if both order alike, over honest nodes with scores; none if there
     /// are fewer than three.
@@ -36,9 +36,9 @@ pub struct Validation {
 pub struct Setting {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its value.
     pub value: u64,
-    /// What it is where nobody changes it.
+    /// Its value where nobody changes it.
     pub default: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct JudgedNode {
     pub node: u64,
     /// Its GPU.
     pub gpu: String,
-    /// What the trace's times were divided by, in per cent.
+    /// The divisor of the trace's times, in per cent.
     pub speed_percent: u64,
     /// Whether it committed to wrong answers.
     pub cheats: bool,
@@ -59,9 +59,9 @@ pub struct JudgedNode {
     pub otherwise: u64,
     /// Its scores in the order in which they were recorded.
     pub scores: Vec<u64>,
-    /// Q_long, of 10; what it is without scores where there are none.
+    /// Q_long, of 10; its value without scores where there are none.
     pub q_long: f64,
-    /// What it lost.
+    /// The sum of its slashes.
     pub slashed_wei: String,
     /// Whether it has left the network.
     pub left: bool,
@@ -90,7 +90,7 @@ fn task_of(function: &str, event: &Event) -> Option<u64> {
 }
 
 impl Demo {
-    /// What is counted of the policy of a task that this run created.
+    /// The counts of the policy of a task that this run created.
     fn counted(&mut self, id: u64) -> Option<&mut OfPolicy> {
         let redundancy = self.tasks.get(&id)?.redundancy;
         self.tally.judged.policies.get_mut(usize::from(redundancy))
@@ -138,7 +138,7 @@ impl Demo {
                 let judged = &mut self.tally.judged;
                 judged.paying += paid;
                 judged.verdicts.entry(node).or_default()[usize::from(!right)] += 1;
-                // A task's answer counts once, whoever of its group is paid first.
+                // A task's answer counts once, whichever of its group is paid first.
                 let counts = !paid.is_zero() && !self.tasks.get(&e.id).is_some_and(|task| task.answered);
                 if let Some(task) = self.tasks.get_mut(&e.id).filter(|_| counts) {
                     task.answered = true;
@@ -159,7 +159,7 @@ impl Demo {
         }
     }
 
-    /// Takes note of what a node was paid, maybe for the answer that the task has.
+    /// Takes note of a payment to a node, maybe for the answer that the task has.
     fn note_payment(&mut self, id: u64, node: u64, paid: U256, answers: bool) {
         let cheats = self.cheats(node);
         let Some(counted) = self.counted(id) else { return };
@@ -200,7 +200,7 @@ impl Demo {
         self.note_end(id, |counts| if outcome < 2 { &mut counts.finished } else { &mut counts.undecided });
     }
 
-    /// Takes note of a task's end that could have been validated and was not: what was paid of its fee, or given back.
+    /// Takes note of the end of a task that could have been validated and was not: the part of its fee that was paid, or given back.
     pub(super) fn note_trust(&mut self, id: u64, paid: U256) {
         let sampled = |task: &&Task| task.redundancy == SAMPLED && !task.ended && task.lot.is_some();
         let Some(fee) = self.tasks.get(&id).filter(sampled).map(|task| task.fee) else { return };

@@ -2,19 +2,19 @@
 //! contract decides the rest. Everything goes through JSON-RPC, and everything shown is read from receipts, logs
 //! and views.
 //!
-//! What the trace does not say is derived from the seed: stakes (1 to 10 times the minimum), the models a node holds
-//! (popular ones more often), and fees (0.5 to 2.5 times a price per estimated second). So are, of tasks whose answers can be
-//! validated, which they are, how fast each node is, and who cheats.
+//! The seed decides everything that the trace does not say. That is stakes (1 to 10 times the minimum), the models a node holds (popular
+//! ones more often), and fees (0.5 to 2.5 times a price per estimated second). It is also which tasks can be validated, how fast each node
+//! is, and which nodes cheat.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
-//! | [`state`], [`records`] | what is known while it runs |
-//! | [`node`], [`clock`] | the node it happens on, and its time |
-//! | [`rules`] | parameters that the demonstration sets as the owner, and which task runs under which policy |
+//! | [`state`], [`records`] | the state while it runs |
+//! | [`node`], [`clock`] | the node it runs on, and its time |
+//! | [`rules`] | parameters that the demonstration sets as the owner, and the policy of each task |
 //! | [`fleet`] | the nodes |
-//! | [`agenda`], [`replay`], [`validation`] | what is to happen, and what is sent then |
-//! | [`notes`], [`judged`] | what receipts tell |
-//! | [`books`], [`report`], [`show`] | what came of it |
+//! | [`agenda`], [`replay`], [`validation`] | planned actions, and their transactions |
+//! | [`notes`], [`judged`] | facts in receipts |
+//! | [`books`], [`report`], [`show`] | the results |
 
 mod agenda;
 mod books;
@@ -47,7 +47,7 @@ pub use self::{
 use self::{fleet::choose, node::Endpoint, state::Demo};
 use crate::deploy;
 
-/// What is replayed where no file is named, part of the program so that it needs none.
+/// The requests that are replayed where no file is named, part of the program so that it needs none.
 const REQUESTS: (&str, &[u8]) = ("script/demo-data/requests.csv", include_bytes!("../../../demo-data/requests.csv"));
 /// The nodes that join where no file is named.
 const NODES: (&str, &[u8]) = ("script/demo-data/nodes.csv", include_bytes!("../../../demo-data/nodes.csv"));
@@ -55,7 +55,7 @@ const NODES: (&str, &[u8]) = ("script/demo-data/nodes.csv", include_bytes!("../.
 /// Runs it.
 ///
 /// # Errors
-/// Whatever keeps it from going on: a malformed row, an unreachable node, missing funds, an unexpected refusal.
+/// A malformed row, an unreachable node, missing funds, an unexpected refusal.
 pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let (requests, fleet) = traces(options)?;
     let Endpoint { chain, keeper, own } = Endpoint::open(!options.real_time).await?;
@@ -77,7 +77,7 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     demo.report(since).await
 }
 
-/// What the flags ask for: requests and nodes.
+/// The requests and nodes that the flags ask for.
 fn traces(options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
     ensure!(options.speed.is_finite() && options.speed > 0.0, "--speed is {}; it must be above 0", options.speed);
     let limit = options.limit.unwrap_or(usize::MAX);

@@ -20,7 +20,7 @@ const DEVELOPMENT_CHAIN: u64 = 412_346;
 /// When time begins on the node that the demonstration starts itself, so that every run is the same.
 const BEGINNING: u64 = 1_700_000_000;
 
-/// A node, and who pays there.
+/// A node, and the account that pays there.
 pub struct Endpoint {
     pub chain: Chain,
     pub keeper: Sender,

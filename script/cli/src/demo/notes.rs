@@ -1,4 +1,4 @@
-//! What receipts tell: what became of tasks and nodes.
+//! Facts in receipts: the fates of tasks and nodes.
 
 use std::mem;
 
@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Demo {
-    /// Takes from a call, by its gas and the contract's events, what it cost and what became of tasks and nodes.
+    /// Takes the cost of a call, and the fates of tasks and nodes, from its gas and the contract's events.
     pub(super) fn note(&mut self, function: &str, gas: u64, events: &[Event]) {
         self.tally.gas.entry(function.into()).or_default().push(gas);
         for event in events {
@@ -43,7 +43,7 @@ impl Demo {
                 self.note_end(e.id, |counts| &mut counts.finished);
             }
             Event::TaskErrorReported(e) => {
-                // What is not refunded is the start fee.
+                // The part that is not refunded is the start fee.
                 let fee = self.tasks.get(&e.id).map_or(U256::ZERO, |task| task.fee);
                 self.note_trust(e.id, fee);
                 self.note_end(e.id, |counts| &mut counts.errors);
@@ -113,7 +113,7 @@ impl Demo {
         let takes = if sampled { self.takes(request, node) } else { self.requests[request].seconds };
         let done = now + takes;
         let answers = match self.requests[request].outcome {
-            // Who runs it is none of ours.
+            // Nodes of other operators are none of ours.
             _ if !self.nodes.contains_key(&node) => None,
             Outcome::Answers | Outcome::Cancelled if sampled => Some(Action::Commit(id, node)),
             Outcome::Reports if sampled => Some(Action::Commit(id, node)),

@@ -1,4 +1,4 @@
-//! What is kept of nodes and tasks, and what is counted.
+//! Records of nodes and tasks, and counts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,7 @@ pub struct Node {
     /// Its operator's place among ours.
     pub place: usize,
     pub gpu: String,
-    /// What the trace's times are divided by where it runs a task that can be validated, in per cent.
+    /// The divisor of the trace's times where it runs a task that can be validated, in per cent.
     pub speed: u64,
     /// Whether it commits to wrong answers, at once.
     pub cheats: bool,
@@ -88,11 +88,11 @@ pub struct Tally {
     pub gas: BTreeMap<String, Vec<u64>>,
     /// Seconds from creation to start.
     pub waits: Vec<u64>,
-    /// The same of what had been queued.
+    /// The same of the tasks that had been queued.
     pub queue_waits: Vec<u64>,
     /// Tasks started by node.
     pub started: HashMap<u64, u64>,
-    /// What validation came to.
+    /// The outcome of validation.
     pub judged: Judged,
 }
 
@@ -115,7 +115,7 @@ pub struct Counts {
     pub kicked_out: u64,
 }
 
-/// What came of the tasks under a policy, counted and reported. Amounts in wei are decimal strings in the report.
+/// The outcome of the tasks under a policy, counted and reported. Amounts in wei are decimal strings in the report.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct OfPolicy {
     /// Which: 0, 1 or 2.
@@ -156,22 +156,22 @@ pub struct OfPolicy {
     pub unanswered: u64,
     /// Slashes.
     pub slashes: u64,
-    /// What they took and is burnt, by receipts; over all policies and runs on the same chain it is `burnt_wei` of the report.
+    /// The sum that they took and that is burnt, by receipts; over all policies and runs on the same chain it is `burnt_wei` of the report.
     #[serde(rename = "burnt_wei", serialize_with = "decimal")]
     pub burnt: U256,
-    /// What nodes were paid.
+    /// The pay of nodes.
     #[serde(rename = "paid_wei", serialize_with = "decimal")]
     pub paid: U256,
     /// Of that, cheats.
     #[serde(rename = "paid_to_cheats_wei", serialize_with = "decimal")]
     pub paid_to_cheats: U256,
-    /// What was not paid out of fees: it went into the reserve.
+    /// The part of fees that was not paid out: it went into the reserve.
     #[serde(rename = "saved_wei", serialize_with = "decimal")]
     pub saved: U256,
-    /// What groups were paid beyond the fees of their tasks: it came out of the reserve.
+    /// The pay of groups beyond the fees of their tasks: it came out of the reserve.
     #[serde(rename = "drawn_wei", serialize_with = "decimal")]
     pub drawn: U256,
-    /// What those were paid who had validators called: it came out of these tasks' fees.
+    /// The pay for calling validators: it came out of these tasks' fees.
     #[serde(rename = "drivers_wei", serialize_with = "decimal")]
     pub drivers: U256,
     /// Gas of all calls about a task from its creation to its end, but for draws, which serve several: the median.
@@ -196,12 +196,12 @@ fn decimal<S: Serializer>(wei: &U256, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(wei)
 }
 
-/// What is counted of validation.
+/// The counts of validation.
 #[derive(Default)]
 pub struct Judged {
     /// By policy.
     pub policies: [OfPolicy; POLICIES],
-    /// What the members were paid of the group that is being judged.
+    /// The pay of the members of the group that is being judged.
     pub paying: U256,
     pub slashed: BTreeMap<u64, U256>,
     pub scores: BTreeMap<u64, Vec<u64>>,

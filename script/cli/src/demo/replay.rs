@@ -1,4 +1,4 @@
-//! The requests arrive, nodes answer or fail, and whoever has to sends what the contracts wait for.
+//! The requests arrive, nodes answer or fail, and accounts send the calls that the contracts wait for.
 
 use alloy::{
     primitives::{keccak256, U256},
@@ -54,7 +54,7 @@ impl Demo {
 
     async fn follow_agenda(&mut self) -> Result<()> {
         while let Some((at, action)) = self.agenda.next() {
-            // What left the queue in time, or came back into it, is no reason to wait.
+            // A task that left the queue in time, or came back into it, is no reason to wait.
             let stays = |id: u64| self.tasks.get(&id).is_some_and(|task| task.ticket.is_some() && task.outlives <= at);
             if matches!(action, Action::Outlive(id) if !stays(id)) {
                 continue;
@@ -102,8 +102,8 @@ impl Demo {
         Ok(())
     }
 
-    /// A request's task is created, unless nobody can run it. What the contract does not take under the policy that it was picked for runs
-    /// on a single node.
+    /// A request's task is created, unless nobody can run it. A task that the contract does not take under its picked policy runs on a
+    /// single node.
     async fn arrive(&mut self, at: usize) -> Result<()> {
         let policy = self.options.policy(at);
         if policy == 0 || !self.create(at, policy).await? {
@@ -199,8 +199,8 @@ impl Demo {
         Ok(())
     }
 
-    /// Sends what draws refuse that are due. The last block's state may know of none, and the next block's number make some due: then they are
-    /// made, and the answer is that the call must be sent again.
+    /// Sends a call that is refused while draws are due. The last block's state may know of none, and the next block's number make some
+    /// due: then they are made, and the answer is that the call must be sent again.
     pub(super) async fn tell_unless_draws_are_due(&mut self, call: &impl SolCall) -> Result<bool> {
         match self.tell(Who::Keeper, call).await {
             Err(error) if is_undone(&error) && !self.pending.is_empty() => {

@@ -1,4 +1,4 @@
-//! What came of it all.
+//! The report of the results.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -8,17 +8,17 @@ use serde::Serialize;
 
 use super::{books, judged::Validation, records::Spread, state::Demo};
 
-/// What came out. The sum of `stake_wei`, `escrow_wei`, `credit_wei`, `treasury_wei`, `reserve_wei` and `burnt_wei` is
+/// The results. The sum of `stake_wei`, `escrow_wei`, `credit_wei`, `treasury_wei`, `reserve_wei` and `burnt_wei` is
 /// `contract_balance_wei`. Amounts in wei are decimal strings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Requests that no joined node could run, so that the contract refused to create their tasks.
     pub refused: u64,
-    /// Created; what follows up to `undecided` is their fates.
+    /// Created; the fields up to `undecided` are their fates.
     pub tasks: u64,
     /// Started without having been queued.
     pub dispatched: u64,
-    /// Queued, at least for a while; what the full queue evicts at once is in neither.
+    /// Queued, at least for a while; tasks that the full queue evicts at once are in neither.
     pub queued: u64,
     /// Ended with an answer.
     pub finished: u64,
@@ -48,15 +48,15 @@ pub struct Report {
     pub stake_wei: String,
     /// Fees of tasks that have not ended.
     pub escrow_wei: String,
-    /// What accounts can withdraw, returned stakes aside.
+    /// The sum that accounts can withdraw, returned stakes aside.
     pub credit_wei: String,
     /// Protocol income not yet paid out.
     pub treasury_wei: String,
-    /// What validations are paid from beside the fees.
+    /// The reserve that pays for validations beside the fees.
     pub reserve_wei: String,
-    /// What slashes took: it stays with the contract for good.
+    /// The sum of slashes: it stays with the contract for good.
     pub burnt_wei: String,
-    /// What the contract's address holds.
+    /// The balance of the contract's address.
     pub contract_balance_wei: String,
     /// Seconds from creation to start, of the tasks that started.
     pub waiting_seconds: Spread,
@@ -64,7 +64,7 @@ pub struct Report {
     pub queue_seconds: Spread,
     /// Gas by operation, cost of data on L1 aside.
     pub gas: BTreeMap<String, Spread>,
-    /// What validation came to, if tasks could be validated.
+    /// The outcome of validation, if tasks could be validated.
     pub validation: Option<Validation>,
     /// The nodes that ran most.
     pub top_nodes: Vec<Share>,

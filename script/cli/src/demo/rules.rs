@@ -1,5 +1,5 @@
-//! What the demonstration sets as the owner of its Muster, so that a short run shows what validation does; and which policy a
-//! request's task is to run under.
+//! Parameters that the demonstration sets as the owner of its Muster, so that a short run shows validation at work; and the policy of each
+//! request's task.
 
 use alloy::primitives::U256;
 use anyhow::Result;
@@ -86,12 +86,12 @@ impl Demo {
                 );
             }
         }
-        // What it cost to get ready is nothing that an operation costs.
+        // The cost of getting ready is no operation's cost.
         self.tally.gas.clear();
         Ok(())
     }
 
-    /// The parameters that decide what validation comes to, as they are.
+    /// The parameters that decide the outcome of validation, as they are.
     pub(super) async fn settings(&self) -> Result<Vec<Setting>> {
         let mut settings = Vec::new();
         for name in ["sampleBps", "scorePool", "slashImages", "slashTimes", "holdTime"] {

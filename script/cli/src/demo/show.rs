@@ -134,7 +134,7 @@ fn short(decimal: &str) -> &str {
 }
 
 impl Validation {
-    /// What the figures below rest on.
+    /// The basis of the figures below.
     fn print(&self) {
         println!("{}", self.said());
     }

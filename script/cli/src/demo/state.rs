@@ -1,4 +1,4 @@
-//! What is known while the demonstration runs, and how it asks and sends.
+//! The state while the demonstration runs, and its reads and transactions.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -94,7 +94,7 @@ pub(super) async fn account(chain: &Chain, seed: u64, kind: &str, number: usize)
     chain.account(PrivateKeySigner::from_bytes(&key)?).await
 }
 
-/// What is known while it runs.
+/// The state while it runs.
 pub(super) struct Demo {
     pub(super) chain: Chain,
     pub(super) muster: Muster,
@@ -125,7 +125,7 @@ pub(super) struct Demo {
     pub(super) bar: ProgressBar,
 }
 
-/// Who sends.
+/// The sender.
 #[derive(Clone, Copy)]
 pub(super) enum Who {
     Keeper,
@@ -188,7 +188,7 @@ impl Demo {
         Ok(events)
     }
 
-    /// The same without any value, where only what it brings about matters.
+    /// The same without any value, where only its effect matters.
     pub(super) async fn tell(&mut self, who: Who, call: &impl SolCall) -> Result<()> {
         self.send(who, call, U256::ZERO).await.map(drop)
     }
@@ -208,7 +208,7 @@ impl Demo {
         Ok(self.ask(parameterCall { which: deploy::number_of(name)? }).await?.value)
     }
 
-    /// What a request's task is worth to its creator on one node.
+    /// The worth of a request's task to its creator on one node.
     pub(super) async fn fee(&mut self, at: usize) -> Result<U256> {
         let units = self.requests[at].units;
         let (seconds, least) = match self.estimates.get(&units) {

@@ -1,4 +1,4 @@
-//! What nodes and drivers send for tasks that can be validated: commitments, reveals, `validate`, `settle`.
+//! Transactions of nodes and drivers for tasks that can be validated: commitments, reveals, `validate`, `settle`.
 //!
 //! Answers are perceptual hashes of images. Those of honest nodes differ from the right ones in a few bits, as from one GPU to
 //! another; a cheat's are made up.
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::chain::reason;
 
-/// Kinds of what is committed to.
+/// Kinds of values in commitments.
 const ANSWER: u8 = 0;
 const ERROR: u8 = 1;
 /// The code of every error.
@@ -53,7 +53,7 @@ impl Demo {
         }
     }
 
-    /// What a node answers to a task, the same whenever it is asked. A request that failed with an error does so on every node, but a cheat
+    /// A node's answer to a task, the same whenever it is asked. A request that failed with an error does so on every node, but a cheat
     /// does not know.
     fn opening(&self, id: u64, node: u64) -> Option<(usize, Opening)> {
         let (task, own) = (self.tasks.get(&id)?, self.nodes.get(&node)?);
@@ -83,7 +83,7 @@ impl Demo {
         revealCall { id, group, node: node as u32, kind: *kind, value: *value, salt: *salt }
     }
 
-    /// Once the lot is drawn the node reveals, or whoever wants the start fee has its validators called.
+    /// Once the lot is drawn the node reveals, or an account that wants the start fee has its validators called.
     pub(super) async fn lot(&mut self, id: u64) -> Result<()> {
         let Some(task) = self.tasks.get(&id).filter(|task| !task.ended) else { return Ok(()) };
         let (Some(node), Some(block)) = (task.node, task.lot) else { return Ok(()) };
@@ -103,7 +103,7 @@ impl Demo {
         }
     }
 
-    /// A member reveals what it had committed to.
+    /// A member reveals its commitment.
     pub(super) async fn reveal(&mut self, id: u64, node: u64) -> Result<()> {
         let group = self.tasks.get(&id).filter(|task| !task.ended).and_then(|task| task.group);
         if let (Some(group), Some((place, opening))) = (group, self.opening(id, node)) {
