@@ -1,5 +1,5 @@
-"""What executors of models on cards have in common: where a model's files are, whether it fits, the settings under which a card
-repeats itself, and the name of all that answers hang on. Standard library alone; whoever has torch hands it in."""
+"""Functions shared by executors of models on cards: the model's files, whether it fits, settings for repeatable
+answers, and the name of the stack that determines them. Standard library alone; callers with torch pass it in."""
 
 import argparse
 import contextlib
@@ -13,7 +13,7 @@ from pathlib import Path
 GIB = 1 << 30
 # Bytes of a parameter. A processor is slow in the narrow ones, and has them for tests.
 DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
-# What a model is read from: no file that could run code when it is loaded.
+# Files that a model is read from: none that could run code when loaded.
 READ = (".safetensors", ".json", ".txt", ".model", ".jinja")
 
 
@@ -34,7 +34,7 @@ def arguments(about, **defaults):
 
 
 def place_of(model, revision=None):
-    """The folder with a model's files, which are there: nothing is downloaded here."""
+    """The folder with a model's files, which must be there: nothing is downloaded here."""
     if Path(model).is_dir():
         return Path(model)
     home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache/huggingface")
@@ -53,7 +53,7 @@ def files(place):
 
 
 def parameters(place):
-    """How many numbers a model's weights are, as the heads of the safetensors files say."""
+    """The number of a model's weights, from the headers of the safetensors files."""
     total = 0
     for file in (file for file in files(place) if file.suffix == ".safetensors"):
         with open(file, "rb") as opened:
@@ -73,7 +73,7 @@ def parameters(place):
 
 
 def digest(place):
-    """The SHA-256 of all that a model is read from."""
+    """The SHA-256 of all files that a model is read from."""
     whole = hashlib.sha256()
     for file in files(place):
         whole.update(f"{file.relative_to(place)}\n{file.stat().st_size}\n".encode())
@@ -83,7 +83,7 @@ def digest(place):
 
 
 def fits(needs, free, where, instead):
-    """Refuses a model that is larger than what is free. `needs` are bytes by what they are for."""
+    """Refuses a model that is larger than the free memory. `needs` maps purposes to bytes."""
     whole = sum(needs.values())
     if whole > free:
         parts = ", ".join(f"{name} {value / GIB:.1f}" for name, value in needs.items())
@@ -91,7 +91,7 @@ def fits(needs, free, where, instead):
 
 
 def device_of(torch, wanted):
-    """Which device it is."""
+    """The chosen device."""
     if wanted != "auto":
         return wanted
     if torch.cuda.is_available():
@@ -100,7 +100,7 @@ def device_of(torch, wanted):
 
 
 def free(torch, device):
-    """Bytes that are free on a device, and what it is called."""
+    """Free bytes of a device, and its name."""
     if device == "cuda":
         return torch.cuda.mem_get_info()[0], torch.cuda.get_device_name()
     with contextlib.suppress(OSError):
@@ -111,7 +111,7 @@ def free(torch, device):
 
 
 def settle(torch, device, threads):
-    """Has the same input computed in the same way each time. CUBLAS_WORKSPACE_CONFIG has to be set before the first multiplication."""
+    """Makes computations repeatable. CUBLAS_WORKSPACE_CONFIG must be set before the first multiplication."""
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
     torch.use_deterministic_algorithms(True)
     torch.backends.cudnn.benchmark = False
@@ -125,7 +125,7 @@ def settle(torch, device, threads):
 
 
 def stack(torch, device, **more):
-    """All that answers hang on, by name, as far as a program can tell."""
+    """Everything that determines an answer, by name, as far as a program can tell."""
     told = {"torch": torch.__version__.split("+")[0], "device": device, **more}
     if device == "cuda":
         major, minor = torch.cuda.get_device_capability()
@@ -136,7 +136,7 @@ def stack(torch, device, **more):
 
 
 def fingerprint(told):
-    """Eight digits for a stack. An answer that holds them is equal only to those of the same one, and so is a golden answer: the name
+    """Eight digits for a stack. They are part of answers, so only answers of the same stack are equal, and golden answers too: the name
     that a node registers changes with it."""
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
 
@@ -146,13 +146,13 @@ def in_words(told):
 
 
 def or_exit(load, what):
-    """What `load` gives; or ends, in words that say what to do, if the card is too small."""
+    """The result of `load`; or exits with a remedy, if the card is too small."""
     try:
         return load()
     except TooSmall as error:
         sys.exit(f"{what}: {error}")
     except Exception as error:
-        # torch's own, which only it knows by type.
+        # torch's own, known only by its type.
         if "out of memory" in str(error).lower():
             sys.exit(f"{what}: the card ran out of memory before the first task: {str(error).splitlines()[0]}")
         raise

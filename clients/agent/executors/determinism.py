@@ -1,8 +1,8 @@
-"""Who answers alike? Measures it on this machine, and writes docs/research/determinism.md: `gpu.sh determinism`, `gpu.sh page`.
+"""Which settings give identical answers? Measures on this machine, and writes docs/research/determinism.md: `gpu.sh determinism`, `gpu.sh page`.
 
-Texts of 1,000 tokens and images by models with weights of a seed, under one setting after another, each against the executors' own:
-one request at a time, torch's choice of attention, deterministic algorithms. docs/research/determinism.json keeps digests of what was
-answered, by device, number type and setting, so that a run adds the settings that it measures, and runs of several machines meet.
+Compares texts of 1,000 tokens and images by models with seeded weights under one setting after another with the executors' own setting:
+one request at a time, torch's choice of attention, deterministic algorithms. docs/research/determinism.json keeps digests of the answers
+by device, number type and setting, so that a run only adds its own settings, and runs of several machines are combined.
 """
 
 import argparse
@@ -22,10 +22,10 @@ PAGE, NUMBERS, CARDS = (ROOT / "docs/research" / name for name in ("determinism.
 LENGTHS = (1, 100, 1_000)
 # Of Parameters: docs/parameters.md.
 HAMMING, SLASH = 8, 20
-# Of a fee, what an honest node may lose by each judged answer and still work.
+# The part of a fee that an honest node can lose for each judged answer and still work.
 BEARABLE = 0.01
 SHARED = 4
-# What the page has a place for, measured or not: the device, and the size of the model of texts.
+# The columns of the page, measured or not: the device, and the size of the model of texts.
 COLUMNS = ("processor, small", "H100, 1b", "H100, 8b", "H200, 1b", "H200, 8b")
 
 TEXTS = {
@@ -46,7 +46,7 @@ IMAGES = {
     "threads": "a thread more",
     "dtype": "the other 16-bit type",
 }
-# What only one kind of device has.
+# Settings that only one kind of device has.
 ONLY = {"graphs": "cuda", "threads": "cpu"}
 
 
@@ -87,7 +87,7 @@ class Writer:
         return -self.torch.log(-self.torch.log(self.torch.rand(self.words, generator=chance, dtype=self.torch.float64).clamp_min(1e-300)))
 
     def write(self, at, length, attention="sdpa", batch=None, graphs=False):
-        """The tokens of one text, of which the batch's others are thrown away."""
+        """The tokens of one text of a batch."""
         import contextlib
 
         from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -165,7 +165,7 @@ class Painter:
 
 
 def work(asked):
-    """What one process does: every setting that it is asked for, in turn."""
+    """One process's work: all requested settings in turn."""
     torch, cards, device = settled(asked["device"], asked["threads"])
     found, out = {}, Path(asked["out"])
     if "llama" in asked:
@@ -184,7 +184,7 @@ def work(asked):
                             break
                         texts.append(prints(writer.write(at, asked["tokens"], **settings)))
                 except Exception as error:  # noqa: BLE001
-                    # What a device cannot do is found out by trying, and each library says it by an error of its own.
+                    # Unsupported settings are found by trying, and each library has its own error for them.
                     texts = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
                 found[f"text {dtype} {setting}"] = texts
                 print(f"  {dtype} {setting}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
@@ -229,7 +229,7 @@ def begin(asked):
 
 
 def ended(child):
-    """What processes found that run at once."""
+    """The results of processes that run concurrently."""
     for process, asked in child:
         process.stdin.write(asked)
         process.stdin.close()
@@ -328,7 +328,7 @@ def column_of(stack, size):
 
 
 def rule(differ, of):
-    """The highest rate that so few differences do not exclude with a certainty of 95 %, by Clopper and Pearson."""
+    """The upper bound of the rate, with 95 % confidence, for this many differences, by Clopper and Pearson."""
     if differ >= of:
         return 1.0
     low, high = differ / of, 1.0
@@ -340,13 +340,13 @@ def rule(differ, of):
 
 
 def share(one, other):
-    """Equal texts of all, by length, as the page says it."""
+    """Equal texts out of all, by length, as the page prints it."""
     equal = alike(one, other)
     return " / ".join(f"{100 * count / min(len(one), len(other)):.0f} %" for count in equal) if equal else NOT_RUN
 
 
 def alike(one, other):
-    """How many of those texts that both have are equal, by length."""
+    """The number of equal texts among those that both have, by length."""
     both = list(zip(one, other, strict=False))
     lengths = min((min(len(a), len(b)) for a, b in both), default=0)
     return [sum(a[n] == b[n] for a, b in both) for n in range(lengths)]
@@ -366,7 +366,7 @@ NOT_RUN = "not run"
 
 
 def at_work():
-    """What `gpu.sh work` has measured, by device."""
+    """The measurements of `gpu.sh work`, by device."""
     kept = json.loads(CARDS.read_text()) if CARDS.exists() else {}
     queues, policies, smi = [], [], []
     for name in ["H100", "H200"] + sorted(kept):
@@ -426,7 +426,7 @@ def page():
     def parts(part, settings, head, cell):
         said = []
         for dtype in ("float32", "bfloat16", "float16"):
-            # Nobody serves 32 bits on a card.
+            # Cards do not serve in 32 bits.
             where = columns if dtype != "float32" else [name for name in columns if name.startswith("processor")]
             rows = compared(part, settings, dtype, where, cell)
             rows = [row for row in rows if dtype != "float32" or row[0] != IMAGES["dtype"]]
@@ -539,7 +539,7 @@ if __name__ == "__main__":
     elif sys.argv[1:] == ["page"]:
         page()
     elif sys.argv[1:] == ["work"]:
-        # What libraries print must not come between.
+        # Keeps libraries' output out of the answers.
         answers = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)
         print(json.dumps(work(json.load(sys.stdin))), file=answers, flush=True)

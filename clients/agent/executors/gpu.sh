@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What needs torch, and a card where there is one; without one it runs on the processor, and small. On a machine without a network it needs
-# this folder of the repository, a Python with torch, and what `pack` has made if there is no cargo.
+# Tests and measurements that need torch; on a card, or small on the processor without one. On a machine without a network they need
+# this folder of the repository, a Python with torch, and the output of `pack` if there is no cargo.
 #   gpu.sh pack                   programs and contract, 140 MB without symbols, into .muster/card, which the others then use: before the copy to such a machine
 #   gpu.sh all                    one section after the other: test, determinism, work
 #   gpu.sh test [NAME ...]        tests of the executors `transformers`, `diffusers`, and `openai` with a real server
-#   gpu.sh determinism [...]      who answers alike: adds what it finds to docs/research/determinism.json. --help lists what can be left out, and --minutes ends it
+#   gpu.sh determinism [...]      which settings give identical answers: adds to docs/research/determinism.json. --help lists what can be left out, and --minutes ends it
 #   gpu.sh work [...]             an agent with NVML's facts, tasks of all policies, and what Muster costs a card: docs/research/cards.json
 #   gpu.sh page                   writes docs/research/determinism.md anew from both files; determinism and work do it themselves
 # PYTHON_TORCH names a Python that has torch, transformers, diffusers and accelerate; without it prepare.sh installs one, 6 GB.

@@ -1,4 +1,4 @@
-"""What an executor says to muster-agent: lines of JSON, as docs/executors.md has them. Standard library alone."""
+"""An executor's messages to muster-agent: lines of JSON, as docs/executors.md describes them. Standard library alone."""
 
 import json
 import os
@@ -10,15 +10,15 @@ class TaskFault(Exception):
 
 
 def serve(name, version, kinds, stack, run, streams=False):
-    """Says that the executor is ready, then runs tasks, one at a time, until the agent closes the pipe.
+    """Reports that the executor is ready, then runs tasks, one at a time, until the agent closes the pipe.
 
-    `run(task)` reads `task["input"]` and writes `task["output"]`, both files. It raises TaskFault for what no node could run;
-    whatever else it raises is this node's fault.
+    `run(task)` reads `task["input"]` and writes `task["output"]`, both files. It raises TaskFault for a task that no node could run;
+    any other exception is this node's fault.
 
-    One that `streams` calls `task["show"](text)` with what follows in the result while it makes it, where that is not None: the file has
-    to hold the same bytes in the end.
+    One that `streams` calls `task["show"](text)`, unless that is None, with each next part of the result while it makes it. The file
+    must hold the same bytes in the end.
     """
-    # What libraries print must not come between the lines.
+    # Keeps libraries' output out of the lines.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
     os.dup2(2, 1)
 
@@ -57,7 +57,7 @@ def read_json(path):
 
 
 def allow(value, fields):
-    """Refuses fields that nobody knows: what one node left out and another did not would be two answers."""
+    """Refuses unknown fields: nodes that ignore them and nodes that do not would answer differently."""
     unknown = sorted(set(value) - set(fields))
     if unknown:
         raise TaskFault(f"the input has unknown fields: {', '.join(unknown)}")

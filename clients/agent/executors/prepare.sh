@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the executors need into a virtual environment, and prints its Python: prepare.sh [--torch] [DIRECTORY]
+# Installs the executors' dependencies into a virtual environment, and prints its Python: prepare.sh [--torch] [DIRECTORY]
 # Without a directory it is .muster/executors below the repository. Done once; again only when requirements.lock has changed.
-# With --torch it is what `transformers` and `diffusers` need, 6 GB of it: requirements-torch.lock, .muster/executors-torch.
+# With --torch it installs those of `transformers` and `diffusers`, 6 GB: requirements-torch.lock, .muster/executors-torch.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 lock=requirements.lock place=executors

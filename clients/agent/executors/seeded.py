@@ -1,6 +1,6 @@
-"""Models of real shapes with weights out of a seed, which need no download: seeded.py llama|diffusion SIZE FOLDER
+"""Models of real shapes with seeded weights, which need no download: seeded.py llama|diffusion SIZE FOLDER
 
-Sizes of llama: tiny (tests), small, 1b, 8b. Of diffusion: tiny (tests), small, sdxl. What they say and draw means nothing."""
+Sizes of llama: tiny (tests), small, 1b, 8b. Of diffusion: tiny (tests), small, sdxl. Their texts and images are meaningless."""
 
 import json
 import sys

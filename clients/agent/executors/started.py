@@ -13,12 +13,12 @@ def divided(arguments):
 
 
 class Started:
-    """The server of a command; nothing, if that is empty: then somebody else runs it."""
+    """The server of a command; None if that is empty: then it runs elsewhere."""
 
     def __init__(self, command):
         self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2) if command else None
         if self.child is not None:
-            # However this ends, nobody else would end it.
+            # Nothing else would end it, however this process ends.
             atexit.register(self.child.kill)
 
     def ended(self):

@@ -1,4 +1,4 @@
-"""Tests of the executors, by the lines that an agent would say: test.sh runs them."""
+"""Tests of the executors, by the lines that an agent would send: test.sh runs them."""
 
 import hashlib
 import json
@@ -73,7 +73,7 @@ class Embeddings(unittest.TestCase):
             self.assertEqual(executor.run("gpt", b'{"texts":["\\ud800"]}')[0], "done")
 
     def test_answers_are_equal_bit_by_bit(self):
-        """Across runs, and whatever the environment says of threads and processors."""
+        """Across runs, and for any setting of threads and processors in the environment."""
         answers = set()
         for environment in ({}, {"OPENBLAS_NUM_THREADS": "4", "OMP_NUM_THREADS": "3", "OPENBLAS_CORETYPE": "Nehalem"}, {"PYTHONHASHSEED": "7"}):
             with Executor(HERE / "embeddings/executor.py", environment=environment) as executor:
@@ -86,7 +86,7 @@ class Embeddings(unittest.TestCase):
         self.assertEqual(len(answers), 1)
 
     def test_other_kernels_and_threads_are_rounded_away(self):
-        """What the executor forbids by its environment, in processes that allow it: where the last of 64 bits differ, six decimals do not."""
+        """In processes with settings that the executor forbids: the last of 64 bits differ, six decimals do not."""
         program = (
             "import hashlib, sys; from pathlib import Path; from minilm import MiniLM; from wordpiece import WordPiece;"
             f"place = Path({str(WEIGHTS)!r}); model, pieces = MiniLM(place), WordPiece(place / 'vocab.txt');"
@@ -101,7 +101,7 @@ class Embeddings(unittest.TestCase):
         self.assertEqual(len(set(found.values())), 1, found)
 
     def test_pieces_are_those_of_the_reference(self):
-        """What the package `tokenizers` gives for the model's tokenizer.json."""
+        """The tokens that the package `tokenizers` gives for the model's tokenizer.json."""
         pieces = WordPiece(WEIGHTS / "vocab.txt")
         for text, numbers in json.loads((HERE / "embeddings/pieces.json").read_text()).items():
             self.assertEqual(pieces.encode(text, TOKENS), numbers, text)
@@ -261,7 +261,7 @@ class OpenAI(unittest.TestCase):
             one, two = json.loads(result)["answers"]
             self.assertNotEqual(one["text"], two["text"])
             self.assertEqual(executor.run("gpt", several, units=2)[1], result)
-            # The server is another one: so is the answer, and with it the name that golden tasks give.
+            # Another server gives another answer, and the golden tasks another name.
             self.print = "fp_2"
             again = executor.run("gpt", several, units=2)[1]
             self.assertNotEqual(again, result)
@@ -453,7 +453,7 @@ class ComfyUI(unittest.TestCase):
             self.assertIn("red, green and blue", executor.run("images", {"prompt": "a"})[1])
             self.depth = b"\x08\x02"
             self.assertEqual(executor.run("images", {"prompt": "a"})[0], "done")
-            # What a task names that the workflow has a place for is put there, and never more than a value.
+            # A task's value goes into the workflow's place for it, and never becomes more than a value.
             executor.run("images", {"prompt": "$seed"})
             self.assertEqual(self.asked[-1]["2"]["inputs"]["text"], "$seed")
 
@@ -517,7 +517,7 @@ class Cards(unittest.TestCase):
 
 
 class Determinism(unittest.TestCase):
-    """The page of what was measured; what measures it needs torch, and gpu.sh test runs that."""
+    """The page of the measurements; measuring needs torch, and gpu.sh test does it."""
 
     def test_the_page_is_that_of_its_numbers(self):
         with tempfile.TemporaryDirectory() as place:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of the executors; installs what they need first.
+# Tests of the executors; installs their dependencies first.
 set -euo pipefail
 cd "$(dirname "$0")"
 python=$(./prepare.sh)

@@ -72,7 +72,7 @@ class Transformers(unittest.TestCase):
                 if tokens[0, -1] == 0:
                     break
             self.assertEqual(greedy["text"], words.decode(tokens[0, 7:], skip_special_tokens=True))
-            # 300 seeds' first token, against what the model gives them.
+            # 300 seeds' first token, against the model's probabilities.
             many = [{"prompt": "The sea", "max_tokens": 1, "temperature": 1, "top_p": 0.9, "seed": seed} for seed in range(300)]
             name, result = executor.run("gpt", {"requests": many}, units=300)
             self.assertEqual(executor.run("gpt", {"requests": many}, units=300)[1], result)

@@ -63,7 +63,7 @@ def requests(task):
 
 
 def answer(task, model, fingerprint, answers):
-    """Writes the result: of each request the text, its tokens' count, and why it ends: `stop` or `length`."""
+    """Writes the result: for each request the text, the count of its tokens, and the reason of its end: `stop` or `length`."""
     whole = {"model": model, "stack": fingerprint, "answers": answers}
     text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
     Path(task["output"]).write_bytes(text.encode("utf-8", "replace"))
@@ -91,7 +91,7 @@ class Growing:
             self.text += more
 
     def end(self, text, tokens, end, fingerprint):
-        """The request's end. What was shown has to be the beginning of its whole text."""
+        """The request's end. The shown text must be the beginning of the whole text."""
         shown = self.text or ""
         if not text.startswith(shown):
             raise RuntimeError("what was shown is not what the text begins with")

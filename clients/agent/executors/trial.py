@@ -31,7 +31,7 @@ class Executor:
         self.place.cleanup()
 
     def run(self, kind, given, units=1, models=(), stream=False):
-        """Its answer's name, and the result, or what it says instead; in `pieces` what it shows before."""
+        """Its answer's name, and the result, or its error; `pieces` has the text streamed before."""
         self.count += 1
         self.pieces = []
         place = Path(self.place.name)

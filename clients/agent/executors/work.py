@@ -1,8 +1,9 @@
-"""A card at work for Muster: `gpu.sh work`. A development node, a contract, and an agent with fourteen nodes on one card: seven share a process that
-writes texts, seven one that draws images. Tasks of both kinds under all four policies, whose results have to be the executor's own; then a queue
-of long texts, whose seconds and tokens are compared with those of the same executor asked directly. It writes docs/research/cards.json.
+"""A card at work for Muster: `gpu.sh work`. A development node, a contract, and an agent with fourteen nodes on one card: seven share a process
+that writes texts, seven one that draws images. Runs tasks of both kinds under all four policies, whose results must be the executor's own.
+Then runs a queue of long texts, whose seconds and tokens are compared with those of the same executor asked directly. Writes
+docs/research/cards.json.
 
-Without a card the agent is told of one by the tests' substitute of NVIDIA's library (tests/nvml.c), and executors run on the processor; with
+Without a card the agent sees one of the tests' substitute of NVIDIA's library (tests/nvml.c), and executors run on the processor; with
 --plain they are `embeddings` and `images`, which need no torch.
 """
 
@@ -28,7 +29,7 @@ OWNER = "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659"
 POLICIES = ("single", "sampled", "replicated", "rated")
 # Milliseconds between two blocks, as on Arbitrum.
 BLOCK = 0.25
-# Of each kind: the fewest that a rated task asks for.
+# Tasks of each kind: the fewest that a rated task asks for.
 SHARERS = 7
 SUBSTITUTE = "GPU-11111111-1111-1111-1111-111111111111|Substitute of a card|24564|1024|41|73|0\n"
 
@@ -96,7 +97,7 @@ class Network:
         return self
 
     def __exit__(self, *_):
-        # The agent before the chain, which it still has something to say to.
+        # The agent before the chain, to which it still sends calls.
         for child in reversed(self.children):
             child.terminate()
             try:
@@ -120,7 +121,7 @@ class Network:
                 return
 
     def until(self, what, look, within=600):
-        """What `look` finds, in the end."""
+        """Waits for the result of `look`."""
         end = time.monotonic() + within
         while not (found := look()):
             ended = [child.args[0] for child in self.children if child.poll() is not None]
@@ -131,7 +132,7 @@ class Network:
         return found
 
     def say(self, program, *arguments, key, **environment):
-        """What a program prints."""
+        """A program's output."""
         more = {"RPC_URL": self.url, "ETH_RPC_URL": self.url, "MUSTER": getattr(self, "muster", ""), "MUSTER_HOME": str(self.place / "home")}
         env = {"PATH": os.environ["PATH"], "HOME": str(self.place), "NO_COLOR": "1", "PRIVATE_KEY": key, **more, **environment}
         ended = subprocess.run([self.built[program], *arguments], cwd=ROOT, env=env, capture_output=True, text=True)
@@ -147,7 +148,7 @@ class Network:
 
 
 class Card:
-    """What the card and the machine say of it while it works."""
+    """The card's and the machine's figures while it works."""
 
     def __init__(self, place):
         self.real = shutil.which("nvidia-smi") is not None
@@ -166,7 +167,7 @@ class Card:
         return [line.strip() for line in subprocess.run(ask, capture_output=True, text=True).stdout.splitlines()] if self.real else []
 
     def told(self):
-        """Means and most of what nvidia-smi said."""
+        """Means and maxima of nvidia-smi's figures."""
         if self.child is None:
             return None
         self.child.terminate()
@@ -245,7 +246,7 @@ def work(arguments):
         place = Path(folder)
         (place / "store").mkdir()
         kinds, long = executors(place, given)
-        # Without Muster first: what each answers, and how quickly.
+        # Without Muster first: each executor's answers, and their speed.
         direct, tokens, alone = {}, None, []
         for kind, (command, _, asked) in kinds.items():
             with Executor(*command[1:], environment={"HOME": folder}) as executor:
@@ -292,7 +293,7 @@ def work(arguments):
                         sys.exit(f"gpu.sh work: {kind} under {policy} came to another result than the executor's own")
                     print(f"{kind}, {policy}: {rows[-1]['seconds']:.1f} s", file=sys.stderr, flush=True)
             processes = card.processes()
-            # A queue of long texts, with an image now and then beside them left out: the card is theirs.
+            # A queue of long texts alone: without images beside them, the card is theirs.
             for at, one in enumerate(long(tokens)):
                 (place / f"long{at}").write_text(json.dumps(one))
             before = len(spans(place / "gpt.spans"))

@@ -1,4 +1,4 @@
-//! Executors in a container that podman runs: what they reach, and that none is left behind. Where no podman runs containers, that is said.
+//! Executors in a container that podman runs: what they can reach, and that none outlives its agent. Says so where podman cannot run containers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// An executor that tries what its input must not be able to, and says what it could do.
+/// An executor that tries forbidden actions, and reports those that succeed.
 const TRIES: &str = r#"
 import json, os, socket, sys
 def tries(what, act):
@@ -39,7 +39,7 @@ for line in sys.stdin:
         print(json.dumps({"done": {"id": task["id"]}}), flush=True)
 "#;
 
-/// A podman with images of its own, and an image without a file: programs are this machine's, read-only. None where none runs.
+/// A podman with images of its own, and an image without a file: programs are this machine's, read-only. `None` where podman cannot run.
 fn podman(place: &Path) -> Option<()> {
     let tries = [("runc", "4096"), ("crun", "4096")];
     for (runtime, limit) in tries {
@@ -106,7 +106,7 @@ fn in_a_container_an_executor_reaches_nothing_and_none_is_left_behind() {
         "container = {{ runtime = \"{0}/podman\", image = \"localhost/muster-test:1\", memory = \"512m\", read = [\"/usr\", \"{0}/program\"] }}",
         path.display()
     );
-    // The same program finds all of it where nothing keeps it apart: what it says in a container means something.
+    // Without a container the same program can do all of it, so its report from inside a container means something.
     let found = said(doctor(path, "", "try"));
     assert!(found.contains("reads the key, writes beside its exchange, writes over its program"), "{found}");
     let found = said(doctor(path, &container, "try"));

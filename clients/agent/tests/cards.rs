@@ -1,4 +1,4 @@
-//! Cards, as NVIDIA's library tells of them: a library of the tests' in its place, which says what a file says (`nvml.c`).
+//! Cards by a substitute for NVIDIA's library, which reports the contents of a file (`nvml.c`).
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ const ONE: &str = "GPU-11111111-1111-1111-1111-111111111111|NVIDIA H100 80GB HBM
 const TWO: &str = "GPU-22222222-2222-2222-2222-222222222222|NVIDIA L4|23034|0|35|0|0\n";
 const PART: &str = "GPU-33333333-3333-3333-3333-333333333333|NVIDIA A100-SXM4-40GB|40960|0|30|0|1\n";
 
-/// Builds the library into a folder, and has it tell of cards.
+/// Builds the library into a folder, with these cards.
 fn library(place: &Path, cards: &str) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nvml.c");
     let built = Command::new("cc")
@@ -32,13 +32,13 @@ fn agent(place: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Whether it ended well, and what it said.
+/// Whether it succeeded, and its output.
 fn ended(mut command: Command) -> (bool, String) {
     let ended = command.output().unwrap();
     (ended.status.success(), format!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr)))
 }
 
-/// A change of the cards that nobody sees half of.
+/// Changes the cards atomically.
 fn say(place: &Path, cards: &str) {
     fs::write(place.join("next"), cards).unwrap();
     fs::rename(place.join("next"), place.join("cards")).unwrap();
@@ -67,7 +67,7 @@ fn init_writes_a_node_for_each_card_and_doctor_finds_them() {
     }
     let text = fs::read_to_string(&config).unwrap();
     assert_eq!(text.matches("[[node]]").count(), 2, "{text}");
-    // What is there is not written over.
+    // An existing file is not overwritten.
     let (done, said) = run(&asked);
     assert!(!done && said.contains("cannot be written anew"), "{said}");
     let (done, said) = run(&["doctor"]);
@@ -92,7 +92,7 @@ fn an_executor_whose_card_falls_off_the_bus_is_given_up_at_once() {
     library(path, &format!("{ONE}{TWO}"));
     fs::create_dir(path.join("golden")).unwrap();
     fs::write(path.join("golden/one.json"), r#"{"kind":"gpt","input":"golden"}"#).unwrap();
-    // It says which card it may see, begins the task, and hangs, as those do whose card is gone.
+    // It reports the card that it may see, begins the task, and hangs, as executors do whose card is gone.
     let script = format!(
         r#"echo "{{\"ready\":{{\"name\":\"x\",\"version\":\"1\",\"kinds\":[\"gpt\"]}}}}"; read l; echo $CUDA_VISIBLE_DEVICES >{0}/begun; sleep 1000"#,
         path.display()
@@ -192,7 +192,7 @@ async fn a_card_that_falls_off_the_bus_takes_its_node_out_before_its_task_times_
     let id = site.task(&application, spec(), "when it is back", 70_000).await;
     succeeds(id).await;
 
-    // What others earned with a card like this, and what their nodes are called, who comes next is told.
+    // A newcomer is told the earnings of others with a card like this, and the names of their nodes.
     let config = place.join("agent.toml");
     let muster = site.muster.address().to_string();
     let asked = ["init", "--rpc", &site.url, "--muster", &muster];

@@ -1,4 +1,4 @@
-//! Agents that end, pause, recover, and say how they are.
+//! Agents that end, pause, recover, and report their state.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -50,7 +50,7 @@ async fn drawn(site: &Site, agent: &Agent, by: &Account, spec: IMuster::TaskSpec
 
 fn alive(process: i32) -> bool {
     let process = rustix::process::Pid::from_raw(process).unwrap();
-    // What is dead and not waited for by anybody yet is still there by its number.
+    // A process that is dead and not waited for still exists by its number.
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
     rustix::process::test_kill_process(process).is_ok() && !stat.is_ok_and(|stat| stat.contains(") Z "))
 }
@@ -60,7 +60,7 @@ fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// An agent that is to say at this address how it is; with more lines of its configuration.
+/// An agent that serves its state at this address; with more lines of its configuration.
 async fn listening(site: &mut Site, at: SocketAddr, more: &str) -> Agent {
     let mut agent = site.agent("gpu0").await;
     agent.more = format!("listen = \"{at}\"\n{more}");
@@ -83,7 +83,7 @@ fn metric(at: SocketAddr, line: &str) -> Option<f64> {
     text.lines().find_map(|found| found.strip_prefix(line)?.trim().parse().ok())
 }
 
-/// Waits until an agent has looked at the chain twice more: what it makes of something that is so now, it has done by then.
+/// Waits until an agent has looked at the chain twice more: it has then reacted to the present state.
 async fn looks_twice(site: &Site, at: SocketAddr) {
     let looked = || metric(at, "muster_agent_looked_timestamp_seconds{node=\"gpu0\"}");
     for _ in 0..2 {
@@ -134,7 +134,7 @@ async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     let at = free();
     let mut agent = listening(&mut site, at, &format!("webhook = \"http://{webhook}/hook\"")).await;
-    // With golden tasks, they would tell whose fault it was.
+    // Golden tasks would show whose fault it was.
     std::fs::remove_dir_all(agent.home.join("golden")).unwrap();
     agent.node_more = "retest_after = 3600".into();
     agent.configure(&site);
@@ -178,7 +178,7 @@ async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
     agent.configure(&site);
     let _running = agent.start(None);
     until_status(&site, &agent, 1).await;
-    // What is committed to is called so as well.
+    // Committed errors are logged as such, too.
     for (redundancy, said) in [(1, ["committed to as an error", "revealed as an error"]), (0, ["reported as an error"; 2])] {
         let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(redundancy) }, "fails", 100_000).await;
         assert_eq!(error_of(&site, id).await, 2);
@@ -242,7 +242,7 @@ async fn a_judgement_pauses_a_node_before_its_next_task() {
     until_status(&site, cheat, 1).await;
     assert!(cheat.log().contains("no reason to pause any more: judged"), "{}", cheat.log());
 
-    // Where something is, only who has looked at it.
+    // After a slash, only its operator can resume it.
     let replicated = IMuster::TaskSpec { gpu: group, ..gpt(2) };
     let id = site.task(&application, replicated.clone(), "replicated", 300_000).await;
     judged(&site, number, id, 2).await;
@@ -263,7 +263,7 @@ async fn a_judgement_pauses_a_node_before_its_next_task() {
     assert_eq!((status(&site, cheat).await, back().await, cheat.runs()), (5, 1, runs));
     assert!(muster_client::pause::reasons(&last_pause(&site, cheat).await).is_some_and(|why| why == ["judged"]));
 
-    // Nor does it forget with its journal.
+    // Nor does it forget this together with its journal.
     running[0].kill();
     std::fs::remove_dir_all(cheat.home.join("state")).unwrap();
     running[0] = cheat.start(None);
@@ -279,7 +279,7 @@ async fn a_judgement_pauses_a_node_before_its_next_task() {
     until_status(&site, cheat, 1).await;
 }
 
-/// Waits for what a group says of a node.
+/// Waits for a group's verdict on a node.
 async fn judged(site: &Site, node: u32, task: u64, verdict: u8) {
     let found = site.event("a judgement", |event| match event {
         Event::MemberJudged(e) if (e.node, e.id) == (node, task) => Some(e.verdict),
@@ -315,7 +315,7 @@ async fn a_worker_that_is_removed_takes_no_task_and_ends() {
     let name = async |worker| operator.call(IMuster::setWorkerCall { worker }, U256::ZERO).await.unwrap();
     let status = async || site.view(number).await.status;
     name(worker).await;
-    // It is removed when it has committed to an answer, which nobody else could reveal.
+    // The operator removes it when it has committed to an answer, which nobody else could reveal.
     let mut running = agent.start(Some("committed"));
     site.until("it works", async || agent.log().contains("the self-test passed").then_some(())).await;
     let committed = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "committed", 100_000).await;
@@ -328,7 +328,7 @@ async fn a_worker_that_is_removed_takes_no_task_and_ends() {
     assert!(!ended.success() && agent.log().contains(&format!("works for node {number} no more")), "{}", agent.log());
     assert_eq!(agent.runs(), 1);
 
-    // And while it is up: a task that comes is nobody's, and it does not begin it.
+    // Also while it is up: it does not begin a task that comes then.
     name(worker).await;
     let mut running = agent.start(None);
     let works = format!("works for node {number} now");
@@ -398,7 +398,7 @@ async fn a_damaged_journal_is_named_and_set_aside_and_what_is_open_comes_from_th
     let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "damaged", 100_000).await;
     let mut running = agent.start(Some("committed"));
     site.until("it dies", async || running.ended()).await;
-    // As a failing disk leaves it, without what was not merged yet.
+    // As a failing disk leaves it, without changes that were not merged yet.
     let state = agent.home.join("state");
     std::fs::remove_file(state.join("journal.sqlite-wal")).unwrap();
     std::fs::write(state.join("journal.sqlite"), vec![0xa5; 40_000]).unwrap();
@@ -430,7 +430,7 @@ async fn who_cannot_listen_says_so_before_anything_is_paid() {
     drop(taken);
     let _running = agent.start(None);
     until_status(&site, &agent, 1).await;
-    // Of the agent itself it is no fault, and every line of it says when it was.
+    // It is not the agent's own fault, and every line of it has a time.
     let doctor = agent.command(&["doctor"]).output().unwrap();
     assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
     let timed = |line: &str| line.split_once("Z ").is_some_and(|(time, _)| time.len() == 26 && time.starts_with("20"));
@@ -534,7 +534,7 @@ async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
     chain.set_balance(address, call * U256::from(2));
     until_status(&site, &agent, 5).await;
     site.until("it says so", async || agent.log().contains("send it ether").then_some(())).await;
-    // A little more is not enough; it would go to and fro.
+    // A little more is not enough: a margin prevents flapping.
     chain.set_balance(address, call * U256::from(9) / U256::from(2));
     looks_twice(&site, at).await;
     assert_eq!(status(&site, &agent).await, 5);
@@ -648,7 +648,7 @@ async fn a_download_longer_than_its_task_may_take_is_an_error_in_time() {
     let mut site = Site::new(&[("sdOverhead", 0), ("sdUnit", 1), ("limitMin", 20)]).await;
     let mut agent = site.agent("gpu0").await;
     let note = agent.home.join("downloading");
-    // With something that it has started itself, and that ends some time whatever becomes of this test.
+    // With a child process of its own, which ends some time even if this test fails.
     agent.node_more = format!("download = [\"sh\", \"-c\", '''sleep 60 & echo $! >> {}; wait''']", note.display());
     agent.configure(&site);
     let _running = agent.start(None);
@@ -673,14 +673,14 @@ async fn a_self_test_longer_than_a_task_may_take_is_an_error_in_time() {
     site.until("it is fit", async || agent.log().contains("the self-test passed").then_some(())).await;
     until_status(&site, &agent, 1).await;
     let application = site.account(1_000_000).await;
-    // Its first failure, after which the executor is started anew.
+    // Its first failure, after which the executor is restarted.
     agent.behave("fails loads");
     let failed = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "fails", 70_000).await;
     assert_eq!(error_of(&site, failed).await, 2);
     let next = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "the next", 70_000).await;
     assert_eq!(error_of(&site, next).await, 3);
     assert_eq!(agent.runs(), 1, "the second was never begun");
-    // It takes no others before it is fit, and then it does by itself.
+    // It takes no others before it is fit, and then resumes by itself.
     until_status(&site, &agent, 5).await;
     agent.behave("answers");
     until_status(&site, &agent, 1).await;
@@ -725,13 +725,13 @@ async fn the_doctor_says_what_is_wrong() {
     agent.configure(&site);
     let (well, said) = text(&agent);
     assert!(!well && said.contains("WRONG  rpc: this is chain"), "{said}");
-    // What needs no chain is looked at all the same.
+    // Checks that need no chain run all the same.
     assert!(said.contains("ok     key:") && said.contains("ok     executor:"), "{said}");
     agent.more.clear();
     agent.configure(&site);
     let path = agent.home.join("agent.toml");
     let good = std::fs::read_to_string(&path).unwrap();
-    // A key that is not there is no wrong password, and behind `| head` nobody reads on.
+    // A missing key is not a wrong password, and behind `| head` the reader has gone.
     let password = agent.home.join("password");
     std::fs::write(&password, "a password").unwrap();
     std::fs::set_permissions(&password, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
@@ -793,13 +793,13 @@ async fn what_it_is_too_late_for_it_ends_itself() {
     running.kill();
     agent.behave("answers");
     site.world.travel(1_000);
-    // Nobody else is there, so that it would have its task for ever.
+    // Nobody else is there, so without a call of its own it would have its task for ever.
     let _running = agent.start(None);
     let reason =
         site.event("the end", |event| if let Event::TaskAborted(e) = event { (e.id == id).then_some(e.reason) } else { None });
     assert_eq!(reason.await, 0);
     until_status(&site, &agent, 1).await;
-    // What it sends is there before it has heard so.
+    // It expires the overdue task before it hears of it. Nor does it try again and again.
     site.until("it says so", async || agent.log().contains("Expire(").then_some(())).await;
     assert!(agent.log().matches("the self-test passed").count() < 5, "it does not try again and again: {}", agent.log());
     let id = site.task(&application, gpt(0), "in time", 70_000).await;
@@ -819,7 +819,7 @@ async fn it_is_paused_while_a_task_waits_that_pays_too_little() {
     let doctor = agent.command(&["doctor"]).output().unwrap();
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(said.contains("terms: the contract asks no node what it takes"), "{said}");
-    // While it runs one that pays enough, one comes that does not, and would be its next.
+    // While it runs one that pays enough, a task comes that does not, and would be its next.
     agent.behave("slow 8");
     let enough = site.task(&application, gpt(0), "enough", 60_000).await;
     site.until("it runs", async || (agent.runs() == 1).then_some(())).await;

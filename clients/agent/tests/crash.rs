@@ -1,4 +1,4 @@
-//! `kill -9` between any two steps, and at any moment: what the agent makes of it when it is back. Prints a table.
+//! `kill -9` between any two steps, and at any moment, and the agent's recovery. Prints a table.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const COMMITTED: [&str; 3] = ["committed", "revealing", "revealed"];
 /// Those of a commitment that is checked.
 const VALIDATED: [&str; 2] = ["validated", "committed"];
 
-/// What the agents' accounts have sent: answers, and reveals.
+/// The number of the agents' transactions: answers, and reveals.
 async fn sent(site: &Site, agents: &[Agent]) -> (usize, usize) {
     let (mut answers, mut reveals) = (0, 0);
     for agent in agents {
@@ -26,7 +26,7 @@ async fn sent(site: &Site, agents: &[Agent]) -> (usize, usize) {
     (answers, reveals)
 }
 
-/// What a row says.
+/// The figures of a row.
 struct Row {
     died: usize,
     stage: String,
@@ -36,7 +36,7 @@ struct Row {
     outcome: String,
 }
 
-/// Gives the agents a task, has each kill itself at the point where it comes there, starts it again, and sees the task to its end.
+/// Gives the agents a task, has each kill itself at this point, starts it again, and follows the task to its end.
 async fn row(site: &Site, application: &Account, agents: &[Agent], spec: IMuster::TaskSpec, point: &str) -> Row {
     let input = format!("{} at {point}", spec.redundancy);
     let runs = || agents.iter().map(Agent::runs).sum::<usize>();
@@ -127,7 +127,7 @@ async fn with_agents(parameters: &[(&str, u64)], names: &[&str]) -> (Site, Vec<A
 async fn killed_between_any_two_steps_it_answers_once_and_reveals() {
     let (site, agents, application) = with_agents(&[("sampleBps", 0), ("scorePool", 3)], &["gpu0"]).await;
     head();
-    // What comes before is the same for all policies.
+    // Earlier steps are the same for all policies.
     for point in ANSWERED {
         let row = row(&site, &application, &agents, gpt(0), point).await;
         show("single", point, &row);
@@ -137,7 +137,7 @@ async fn killed_between_any_two_steps_it_answers_once_and_reveals() {
         let row = row(&site, &application, &agents, IMuster::TaskSpec { kind: 0, ..gpt(1) }, point).await;
         show("sampled, not checked", point, &row);
         assert_eq!((row.died, row.answers, row.reveals), (1, 1, 1), "{point}");
-        // What it has run and kept is not run again.
+        // A stored result is not computed again.
         assert_eq!(row.runs, 1 + usize::from(point == "executed"), "{point}");
     }
 }

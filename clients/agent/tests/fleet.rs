@@ -1,7 +1,7 @@
 //! A network of agents, as processes, that compute embeddings while they are killed, the endpoint is away, one cheats and one is slow.
-//! And one that somebody attacks by tasks which no node can run; what that costs them is printed.
+//! And one under attack by tasks that no node can run; prints the attacker's cost.
 //!
-//! The long form, by the agents, tasks and minutes that are asked for: 20, 1,000 and none if none are:
+//! The long form takes numbers of agents, tasks and minutes; by default 20, 1,000 and none:
 //! `AGENTS=20 TASKS=1000 MINUTES=30 script/test -p muster-agent --test fleet -- --ignored --nocapture`
 
 use std::time::{Duration, Instant};
@@ -47,19 +47,19 @@ async fn a_thousand_tasks_through_twenty_agents() {
     .await;
 }
 
-/// What each task of the attack pays, in wei.
+/// The fee of each task of the attack, in wei.
 const FEE: u64 = 70_000;
 /// Tasks of each kind: as many as once paused three nodes.
 const TASKS: usize = 6;
 
-/// What somebody has, with what the contract owes them.
+/// An account's ether, together with its credit in the contract.
 async fn wealth(site: &Site, who: &Account) -> U256 {
     let balance: U256 = site.muster.endpoints().ask("eth_getBalance", (who.address(), "latest")).await.unwrap();
     let account = site.muster.read(IMuster::accountCall { who: who.address() }).await.unwrap();
     balance + U256::from(account.credit)
 }
 
-/// How a task ended, if it did: the code of the error that was reported, or 0 if it succeeded.
+/// How a task ended, if it did: the reported error's code, or 0 for a success.
 fn end(events: &[Event], id: u64) -> Option<u8> {
     events.iter().find_map(|event| match event {
         Event::TaskErrorReported(e) if e.id == id => Some(e.code),
@@ -69,7 +69,7 @@ fn end(events: &[Event], id: u64) -> Option<u8> {
     })
 }
 
-/// The chain's time, which goes as it does here: agents reckon their deadlines so.
+/// Runs the chain's clock at the speed of this machine's, by which agents estimate their deadlines.
 struct Time {
     begun: Instant,
     given: u64,
@@ -132,7 +132,7 @@ async fn victims(site: &mut Site) -> Vec<Agent> {
     agents
 }
 
-/// Six tasks that name a model which nobody holds once paused three nodes of three until somebody came, and got their fees back.
+/// Six tasks that name a model which nobody holds once paused three nodes of three until their operator came, and got their fees back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_that_nobody_can_run_take_no_node_out_of_work() {
     if std::env::var_os("RPC_URL").is_some() {
@@ -151,7 +151,7 @@ async fn tasks_that_nobody_can_run_take_no_node_out_of_work() {
     let other = site.account_of(other, "other").await;
     let (crash, _) = site.store().put(b"what no executor survives").await.unwrap();
     let (fine, _) = site.store().put(b"fine").await.unwrap();
-    // Of images the time limit is the shortest.
+    // Images have the shortest time limit.
     let any = IMuster::TaskSpec { kind: 0, inputDigest: fine, ..gpt(0) };
     let attacks = [
         ("name a model that nobody holds", IMuster::TaskSpec { models: vec![7], ..any.clone() }),
@@ -176,7 +176,7 @@ async fn tasks_that_nobody_can_run_take_no_node_out_of_work() {
         assert_eq!(paused, 0, "tasks that {what} pause nodes: {}", agents[0].log());
         assert!(cost > U256::ZERO);
     }
-    // All three are there for whoever asks for what can be run.
+    // All three can still run feasible tasks.
     let mut ids = Vec::new();
     for _ in 0..TASKS {
         ids.push(site.task(&other, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "fine", FEE).await);

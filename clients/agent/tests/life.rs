@@ -33,7 +33,7 @@ async fn a_single_task_is_answered_and_its_result_can_be_had() {
     assert!(name.starts_with(&format!("{GPU}+")) && name.len() == GPU.len() + 9, "{name}");
     assert_eq!(site.view(node).await.vram, VRAM);
     let application = site.account(1_000_000).await;
-    // Nobody but the agent draws it.
+    // Only the agent draws it.
     let id = site.task(&application, gpt(0), "what is a muster?", 70_000).await;
     let answered = site.event("an answer", |event| match event {
         Event::TaskSucceeded(e) if e.id == id => Some(e.clone()),
@@ -50,7 +50,7 @@ async fn a_single_task_is_answered_and_its_result_can_be_had() {
     let other = agent.command(&["run"]).output().unwrap();
     assert!(!other.status.success() && String::from_utf8_lossy(&other.stderr).contains("another agent uses"));
 
-    // An input that nobody has, and a task that the executor refuses, cost the node nothing.
+    // A missing input, and a task that the executor refuses, cost the node nothing.
     let spec = IMuster::TaskSpec { inputDigest: B256::repeat_byte(9), ..gpt(0) };
     agent.behave("refuses");
     let refused = site.task(&application, gpt(0), "no", 70_000).await;
@@ -102,7 +102,7 @@ async fn what_may_be_sampled_is_committed_to_and_revealed_and_what_is_sampled_is
                 sampled += 1;
             }
         }
-        // What was sealed is there, under the name that the revealed salt gives.
+        // The sealed result is there, under the name derived from the revealed salt.
         let events = site.events().await;
         let revealed: Vec<_> =
             events.iter().filter_map(|e| if let Event::AnswerRevealed(e) = e { Some(e) } else { None }).collect();
@@ -173,7 +173,7 @@ async fn three_nodes_of_one_agent_answer_a_replicated_task_alike() {
         .collect();
     assert!(paid.len() == 3 && paid.iter().all(|(verdict, paid)| *verdict == 1 && *paid > 0), "{paid:?}");
 
-    // With all of them at work it is queued. Those that are free then wait for each other, and draw it, as nobody else does.
+    // With all of them at work it is queued. Those that are free then wait for each other, and draw it, because nobody else does.
     agent.behave("slow 3");
     let mut alone = Vec::new();
     for which in ["one", "two", "three"] {
@@ -272,7 +272,7 @@ async fn who_has_only_the_key_reveals_in_a_group_too() {
     reveals_in_a_group(2).await;
 }
 
-/// Nobody can be slashed there, so the chain counts no open commitment that would say what is missing.
+/// Nobody can be slashed there, so the chain's count of open commitments does not show the missing one.
 #[tokio::test]
 async fn who_has_only_the_key_reveals_in_a_rated_group_too() {
     reveals_in_a_group(3).await;
@@ -305,7 +305,7 @@ async fn reveals_in_a_group(redundancy: u8) {
     assert_eq!((right, agents[0].runs()), (3, 1));
 }
 
-/// Inputs in a bucket and on IPFS, results in buckets, while of the stores one is down, one never answers, one lies and one is slow: every task
+/// Inputs in a bucket and on IPFS, results in buckets. One of the stores is down, one never answers, one lies and one is slow. Every task
 /// is answered, and its result is read where the chain says that it is.
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
@@ -388,7 +388,7 @@ async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
         let outcome = Outcome::of(id, &site.events().await).unwrap();
         let found = site.muster.result(&outcome, if secret { &with_key } else { &lookup }).await.unwrap();
         if secret {
-            // Without the key nobody has it, though everybody has the salt by now.
+            // Nobody can read it without the key, though the salt is public by now.
             let error = site.muster.result(&outcome, &lookup).await.unwrap_err().to_string();
             assert!(error.contains("corrupt"), "{error}");
         }
@@ -397,7 +397,7 @@ async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
         outcomes.push(outcome);
     }
 
-    // A probe is written, read back where it is published, and removed; the store that is down is told.
+    // A probe is written, read back where it is published, and removed; the store that is down is reported.
     let bytes = site.place.path().join("s3/bytes/gpu1");
     let before = std::fs::read_dir(&bytes).map_or(0, Iterator::count);
     running.pop();
@@ -407,7 +407,7 @@ async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
     assert!(said.contains("takes 52 bytes and gives them back") && said.contains("gives what was put"), "{said}");
     assert_eq!(std::fs::read_dir(&bytes).map_or(0, Iterator::count), before, "{said}");
 
-    // A result that is gone: the node that has promised it is named, with what each store says.
+    // A missing result: the error names the node that promised it, with each store's failure.
     std::fs::remove_dir_all(site.place.path().join("s3/bytes")).unwrap();
     let outcome = &outcomes[0];
     let error = site.muster.result(outcome, &lookup).await.unwrap_err().to_string();
@@ -424,7 +424,7 @@ async fn put_signed(bucket: &S3, bytes: &[u8]) {
     }
     let store = Stores::open(&[bucket.store("bytes")], Bounds::default()).unwrap();
     assert_eq!(store.put(bytes).await.unwrap(), (digest_of(bytes), vec![]));
-    // With a key that is not known there nothing is put.
+    // With an unknown key the bucket refuses them.
     std::env::set_var("AWS_ACCESS_KEY_ID", "another");
     let other = Stores::open(&[bucket.store("bytes")], Bounds::default()).unwrap();
     other.put(bytes).await.unwrap_err();
@@ -473,7 +473,7 @@ async fn times_by_size() {
     }
 }
 
-/// The answer to a task that runs, as its node shows it.
+/// A running task's answer, as its node streams it.
 async fn streaming(site: &Site, id: u64) -> Streaming {
     let node = site.event("its node", |event| match event {
         Event::TaskStarted(e) if e.id == id => Some(e.node),
@@ -482,8 +482,8 @@ async fn streaming(site: &Site, id: u64) -> Streaming {
     site.muster.streaming(id, node.await, true).await.unwrap()
 }
 
-/// Texts that are read while they are made, and what may not be: a text that the node does not answer with, answers that are compared, and
-/// those that are sealed.
+/// Texts that are read while they are made, and forbidden streams: a text that is not the node's answer, compared answers, and
+/// sealed ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_is_read_while_it_is_made_and_proven_by_the_chain() {
     let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
@@ -513,7 +513,7 @@ async fn an_answer_is_read_while_it_is_made_and_proven_by_the_chain() {
     let id = site.task(&application, gpt(0), "drow yb drow", 70_000).await;
     let mut reads = streaming(&site, id).await;
     assert_eq!(reads.next().await, Heard::Text("word b".into()));
-    // The node has not answered yet: it waits to be told to go on.
+    // The node has not answered yet: it waits for a signal.
     assert!(!site.events().await.iter().any(|event| matches!(event, Event::TaskSucceeded(e) if e.id == id)));
     let mut second = streaming(&site, id).await;
     assert_eq!(second.next().await, Heard::Text("word b".into()));
@@ -522,10 +522,10 @@ async fn an_answer_is_read_while_it_is_made_and_proven_by_the_chain() {
     let outcome = ended(id).await;
     assert_eq!(outcome.answers[0].value, reads.shown().digest());
     assert!(site.muster.prove(&outcome, reads.shown(), &lookup).await.unwrap().is_empty());
-    // Who was away for the rest has it from the store.
+    // A reader that missed the rest gets it from the store.
     assert_eq!(site.muster.prove(&outcome, second.shown(), &lookup).await.unwrap(), b"y word");
 
-    // An agent that is killed while somebody reads takes the task up again; what it showed before was the beginning of that.
+    // An agent that is killed while somebody reads begins the task again; its earlier text is the beginning of the new one.
     agent.behave("shows");
     let id = site.task(&application, gpt(0), "niaga dna ecno", 70_000).await;
     let mut reads = streaming(&site, id).await;
@@ -550,7 +550,7 @@ async fn an_answer_is_read_while_it_is_made_and_proven_by_the_chain() {
         other => panic!("{other}"),
     }
 
-    // What nobody may see: it is run all the same.
+    // Tasks that nobody may watch still run.
     agent.behave("shows");
     let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "compared", 100_000).await;
     assert_eq!(streaming(&site, id).await.next().await, Heard::Hidden);

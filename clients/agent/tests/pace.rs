@@ -1,9 +1,9 @@
-//! That cards do not wait for looks at the chain: agents here look by themselves every ten minutes, so whatever waited for a look would
-//! take that long. How quick it is, `script/bench latency` measures; this does not hang on the machine's speed.
+//! Cards do not wait for looks at the chain: agents here look by themselves only every ten minutes, so any wait for a look would
+//! take that long. `script/bench latency` measures the speed; this test does not depend on the machine's.
 
 use muster_fleet::latency::{Conditions, Scene};
 
-/// See above.
+/// See the module's comment.
 const LOOKS: &str = "look_every = 600\n";
 
 async fn scene(push: bool, nodes: usize, cards: usize, sampled: u64) -> Scene {
@@ -11,7 +11,7 @@ async fn scene(push: bool, nodes: usize, cards: usize, sampled: u64) -> Scene {
     Scene::new(conditions, cards, LOOKS, sampled).await.unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// Some tasks that wait are run, each after the other, within the minutes that a scene allows.
+/// Tasks that wait run one after the other, within the minutes that a scene allows.
 async fn runs(scene: &Scene, policy: u8, tasks: usize) {
     let busy = scene.busy(policy, 0.05, tasks).await.unwrap_or_else(|error| panic!("{error:#}"));
     assert!(busy.share > 0.0);

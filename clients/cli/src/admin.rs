@@ -1,4 +1,4 @@
-//! What the owner of a network does, and what anybody may put into effect once its time has come.
+//! Commands of a network's owner, and those that put a proposal into effect, which anybody may.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub struct Admin {
     /// Send nothing, and print the data of the call, for another account to send. Needs no key
     #[arg(long, global = true)]
     calldata: bool,
-    /// Send nothing, and put the call into a file for the transaction builder of a Safe, after those that are there. Needs no key
+    /// Send nothing, and add the call to a file for the transaction builder of a Safe. Needs no key
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "calldata")]
     safe: Option<PathBuf>,
     #[command(subcommand)]
@@ -29,7 +29,7 @@ pub struct Admin {
 enum Command {
     /// Every parameter, its value and its bounds
     Parameters,
-    /// What is proposed, and from when on anybody may put it into effect
+    /// Proposals, and when anybody may put them into effect
     Proposals {
         /// The contract's first block, or any before it: proposals of programs are searched from there on
         #[arg(long, value_name = "BLOCK", default_value_t = 0)]
@@ -42,7 +42,7 @@ enum Command {
         /// In the parameter's unit
         value: U256,
     },
-    /// Take a parameter's proposal back: the contract has no call for it, so the present value is proposed in its place
+    /// Withdraw a parameter's proposal: the contract has no call for it, so the present value is proposed in its place
     WithdrawParameter {
         /// Its name, or its number
         parameter: String,
@@ -52,15 +52,15 @@ enum Command {
         /// Its name, or its number
         parameter: String,
     },
-    /// Propose that functions are answered by another program, which must be active; script/deploy does it for all of a build
+    /// Propose another program for functions; it must be active. script/deploy does it for all of a build
     ProposePrograms(Change),
-    /// Take back what was proposed for these functions
+    /// Withdraw the proposals for these functions
     WithdrawPrograms(Change),
     /// Put proposed programs into effect (anybody may)
     AcceptPrograms(Change),
-    /// End all changes of programs for good, those proposed and all repairs included
+    /// End all changes of programs for good, including proposals and all repairs
     RenounceUpgrades {
-        /// That this is meant
+        /// Confirm
         #[arg(long)]
         for_good: bool,
     },
@@ -70,14 +70,14 @@ enum Command {
     Start,
     /// Offer the ownership to another account
     TransferOwnership {
-        /// Who is to accept it; the zero address withdraws the offer
+        /// The account that must accept it; the zero address withdraws the offer
         to: Address,
     },
     /// Accept the ownership that was offered to the account
     AcceptOwnership,
     /// Propose another treasury; the zero address withdraws the proposal
     ProposeTreasury {
-        /// Who is to get the protocol's income
+        /// The receiver of the protocol's income
         treasury: Address,
     },
     /// Put a proposed treasury into effect (anybody may)
@@ -97,12 +97,12 @@ enum Command {
 /// A change of programs, as it was proposed: program and functions, in order.
 #[derive(Args)]
 struct Change {
-    /// The program that is to answer; the zero address for none
+    /// The proposed program; the zero address for none
     program: Address,
     /// The functions, by name, signature or selector
     #[arg(required_unless_present = "of", value_name = "FUNCTION")]
     functions: Vec<String>,
-    /// All functions that this program answers now
+    /// All functions of this program
     #[arg(long, value_name = "PROGRAM", conflicts_with = "functions")]
     of: Option<Address>,
 }
@@ -141,7 +141,7 @@ fn find(text: &str) -> Result<(u8, bool)> {
     Ok((found["number"].as_u64().unwrap_or_default() as u8, found["delayed"] == true))
 }
 
-/// Who must send a call.
+/// The account that must send a call.
 #[derive(Clone, Copy)]
 enum By {
     Owner,
@@ -226,7 +226,7 @@ impl Admin {
         }
     }
 
-    /// Calls, or gives the call to whoever is to send it.
+    /// Sends the call, or outputs it for its sender.
     async fn send<C: SolCall + Clone>(&self, session: &Session, call: C, by: By, what: &str) -> Result<Report> {
         if !self.calldata && self.safe.is_none() {
             return session.call(call, U256::ZERO, what).await;
@@ -237,7 +237,7 @@ impl Admin {
             By::NextOwner => muster.read(IMuster::pendingOwnerCall {}).await?,
         };
         let data = Bytes::from(call.abi_encode());
-        // A batch may hold what becomes right by what is before it, or later: it is said, and no hindrance.
+        // A call in a batch may become valid by an earlier one, or later: so a refusal is only a warning.
         let refused = muster.try_as(from, call, U256::ZERO).await.err().map(|error| error.to_string());
         if let Some(refused) = &refused {
             eprintln!("muster: sent now by {from} it would be {refused}");

@@ -1,4 +1,4 @@
-//! What a node's agent says of itself at its `/metrics`, in words: reasons to pause that came later than the pause are on no chain.
+//! The report of a node's agent at its `/metrics`, in words: reasons to pause that came after the pause are on no chain.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use muster_client::{observe, pause, show_amount};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How long an agent may take to answer.
+/// The time limit of an agent's answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of an answer at most.
 const MOST: u64 = 4 << 20;
-/// An agent that has not looked at the chain for so many seconds is in trouble.
+/// Seconds without a look at the chain after which an agent is in trouble.
 const BLIND: f64 = 300.0;
 
 /// One value of a metric, with its labels.
@@ -51,12 +51,12 @@ fn value(line: &str) -> Option<Value> {
     Some(Value { name: name.into(), labels, value })
 }
 
-/// The name of a metric, and who it is about, as it stands in a line: letters of a terminal's own are left out.
+/// A metric's name or label for a terminal, without control characters.
 fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// What the text of an agent's `/metrics` says of each of its nodes, by the agent's names for them, at a time in seconds since 1970.
+/// The report of an agent's `/metrics` on each of its nodes, by the agent's names for them, at a time in seconds since 1970.
 fn told(text: &str, now: u64) -> BTreeMap<String, Vec<String>> {
     let values: Vec<_> = text.lines().filter_map(value).collect();
     let of = |node: &str, name: &str| {
@@ -108,7 +108,7 @@ fn told(text: &str, now: u64) -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
-/// Gets what is at an address of an agent's: plain HTTP, which is all that it serves.
+/// Gets an agent's page: plain HTTP, which is all that agents serve.
 async fn get(url: &str) -> Result<String> {
     let host = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/metrics")).context("only http:// is served")?;
     let mut stream = TcpStream::connect(host).await?;
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// What is read here is what the agent serves.
+    /// Every metric read here is one that the agent serves.
     #[test]
     fn every_name_is_one_of_the_agents() {
         let (agents, here) = (include_str!("../../agent/src/metrics.rs"), include_str!("agent.rs"));

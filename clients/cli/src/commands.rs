@@ -1,4 +1,4 @@
-//! The commands that there are.
+//! The commands.
 
 use alloy::primitives::{Address, U256};
 use clap::{Parser, Subcommand};
@@ -34,13 +34,13 @@ pub enum Command {
     Network,
     /// Events as they come, of the contract or of one node or task
     Watch(watch::Watch),
-    /// Drive what is due, whoever's it is, and earn the start fees of what others left
+    /// Make due calls for anybody, and earn the start fees of overdue tasks
     Keeper(keeper::Keeper),
     /// When the contract's programs expire; renew those that soon will
     Keepalive(keepalive::Keepalive),
-    /// What the owner of a network does, and what anybody may put into effect
+    /// Commands of a network's owner, and those that put a proposal into effect, which anybody may
     Admin(admin::Admin),
-    /// Serve what owners watch as metrics: queue, draws, programs, proposals, reserve, nodes of the chain
+    /// Serve metrics for owners: queue, draws, programs, proposals, reserve, nodes of the chain
     Exporter(exporter::Exporter),
     /// Keys in encrypted files
     #[command(subcommand)]
@@ -74,33 +74,33 @@ pub enum Account {
 pub enum Node {
     /// Stake, and join with a GPU
     Join(node::Join),
-    /// How a node stands
+    /// A node's state
     Status(node::Which),
     /// Why a node gets the work it gets
     Why(why::Why),
-    /// Take no tasks; while busy, from the task's end on
+    /// Take no tasks; while busy, once the task has ended
     Pause,
     /// Take tasks again
     Resume,
     /// Add to the stake
     RaiseStake {
-        /// How much, a whole number of stake units
+        /// The amount, a whole number of stake units
         #[arg(value_parser = amount)]
         amount: U256,
     },
-    /// A key that works for the node, and can take nothing of the operator's
+    /// A key that works for the node, but has no access to the operator's funds
     #[command(subcommand)]
     Worker(node::Worker),
     /// Say which models the node holds
     Models(node::Models),
     /// Leave; the stake is returned after the unbonding period
     Quit,
-    /// Have paid out what the contract owes the account
+    /// Have the contract pay the account's credit
     Withdraw {
         /// The account to pay [default: the key's own]
         #[arg(long)]
         to: Option<Address>,
     },
-    /// What a node earned and what it cost, task by task
+    /// A node's earnings and costs, task by task
     Earnings(earnings::Earnings),
 }

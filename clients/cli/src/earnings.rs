@@ -1,4 +1,4 @@
-//! What a node earned and what it cost, task by task, from the contract's events and its accounts' transactions.
+//! A node's earnings and costs, task by task, from the contract's events and its accounts' transactions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -35,25 +35,25 @@ pub struct Earnings {
     csv: bool,
 }
 
-/// What the machine costs beside gas.
+/// The machine's costs beside gas.
 #[derive(Args)]
 pub struct Power {
-    /// What the node's machine draws on average, to reckon its profit
+    /// The average power of the node's machine, to estimate its profit
     #[arg(long, env = "MUSTER_WATTS", value_name = "WATTS", default_value_t = 0.0)]
     watts: f64,
-    /// What a kilowatt hour costs
+    /// The price of a kilowatt hour
     #[arg(long, env = "MUSTER_KWH", value_name = "AMOUNT", value_parser = amount, default_value = "0")]
     kwh: U256,
 }
 
 impl Power {
-    /// What an hour costs, in wei.
+    /// The cost of an hour, in wei.
     fn hour(&self) -> f64 {
         self.watts.max(0.0) / 1_000.0 * f64::from(self.kwh)
     }
 }
 
-/// What a node earned an hour, and what it cost, in wei.
+/// A node's earnings and costs an hour, in wei.
 pub struct Hour {
     earned: f64,
     gas: f64,
@@ -88,11 +88,11 @@ impl Hour {
     }
 }
 
-/// A node's books: a line for each task, and how many transactions nobody knows any more.
+/// A node's books: a line for each task, and the number of transactions that are no longer known.
 pub struct Books {
     lines: BTreeMap<u64, Line>,
     missing: u64,
-    /// Hours that they are about: not from before it joined.
+    /// The hours that they cover: from its joining at the earliest.
     hours: f64,
 }
 
@@ -101,7 +101,7 @@ impl Books {
         self.lines.values().map(of).fold(U256::ZERO, |sum, part| sum + part)
     }
 
-    /// What it came to an hour.
+    /// Its earnings and costs an hour.
     pub fn hour(&self, power: &Power) -> Hour {
         let by = |wei: U256| f64::from(wei) / self.hours.max(1.0 / 3_600.0);
         Hour {
@@ -113,7 +113,7 @@ impl Books {
     }
 }
 
-/// A task, or (0) what belongs to none.
+/// A task, or (0) entries of no task.
 #[derive(Clone, Default)]
 struct Line {
     started: u64,
@@ -123,11 +123,11 @@ struct Line {
     start_fees: U256,
     slashed: U256,
     gas: U256,
-    /// What a new name cost.
+    /// The fee for a new name.
     names: U256,
 }
 
-/// Who has worked for a node, and in which blocks.
+/// The accounts that have worked for a node, and in which blocks.
 type Hands = Vec<(Address, RangeInclusive<u64>)>;
 
 impl Earnings {
@@ -180,16 +180,16 @@ impl Earnings {
 }
 
 impl Books {
-    /// Those of a node, for the last days.
+    /// The books of a node, for the last days.
     pub async fn of(session: &Session, node: u32, days: f64) -> Result<Self> {
         let operator = session.muster.read(IMuster::nodeCall { number: node }).await?.operator;
         let from = history::days_ago(session.endpoints(), days).await?;
         let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
-        // A transaction's gas is shared by the tasks that it was about, and nobody's if by none.
+        // A transaction's gas is shared by the tasks in its events; without any it belongs to no task.
         let mut about: BTreeMap<B256, BTreeSet<u64>> = BTreeMap::new();
-        // Its own, and others' tasks that its operator drove: the node stands in different places of them.
+        // Its own tasks, and others that its operator served: events name the node in different positions.
         let events = history::events(session, from, [None, None, None]).await?;
-        // Who pays the node's gas: whoever works for it meanwhile.
+        // The payers of the node's gas: the accounts that work for it at the time.
         let hands = hands(session, node, operator).await?;
         let mut fees: BTreeMap<B256, U256> = BTreeMap::new();
         for past in &events {
@@ -232,7 +232,7 @@ impl Books {
                 Event::NodeSlashed(e) if e.node == node => task(e.id, &mut |line| {
                     line.slashed += U256::from(e.stake) + U256::from(e.unbonding) + U256::from(e.credit);
                 }),
-                // Just before it joins with it.
+                // The block before it joins with it.
                 Event::GpuGroupCreated(e) => {
                     fees.insert(past.transaction, U256::from(e.fee));
                 }
@@ -272,7 +272,7 @@ impl Books {
             let part = cost / U256::from(tasks.len());
             let mut rest = cost;
             for task in tasks.iter().rev() {
-                // The first task bears what does not divide.
+                // The first task gets the remainder.
                 let its = if Some(task) == tasks.first() { rest } else { part };
                 rest -= its;
                 lines.entry(*task).or_default().gas += its;
@@ -285,8 +285,8 @@ impl Books {
     }
 }
 
-/// Adds the calls of the contract that no event of the node tells of: draws that were others', what was undone, what had nothing to
-/// do. Gives how many a node of the chain that keeps no history does not tell of.
+/// Adds calls of the contract without an event of the node: draws for others, reverted calls, calls without effect.
+/// Returns how many of them a node of the chain without history does not report.
 async fn add_others(session: &Session, from: u64, hands: &Hands, about: &mut BTreeMap<B256, BTreeSet<u64>>) -> Result<u64> {
     let endpoints = session.endpoints();
     let head = endpoints.head().await?.number;
@@ -306,7 +306,7 @@ async fn add_others(session: &Session, from: u64, hands: &Hands, about: &mut BTr
     Ok(missing)
 }
 
-/// The operator, and whoever has worked for the node: from its acceptance to the next account that is named.
+/// The operator, and each worker of the node: from acceptance to the next named account.
 async fn hands(session: &Session, node: u32, operator: Address) -> Result<Hands> {
     let of = [Some(history::topic(U256::from(node))), None, None];
     let mut events = history::events_of(session, 0, Some(IMuster::WorkAccepted::SIGNATURE_HASH), of).await?;

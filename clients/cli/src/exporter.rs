@@ -1,4 +1,4 @@
-//! What the owner of a network watches, as metrics: `deploy/alerts.yaml` and `deploy/dashboard.json` are made of it.
+//! Metrics for the owner of a network: `deploy/alerts.yaml` and `deploy/dashboard.json` use them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl Exporter {
 }
 
 impl Looks<'_> {
-    /// Looks at each part, whatever comes of the others: where programs have expired the other figures still tell.
+    /// Looks at each part independently: where programs have expired, the other figures still work.
     async fn look(&mut self) {
         let chain = self.chain().await;
         let head = chain.as_ref().ok().copied();
@@ -228,7 +228,7 @@ impl Looks<'_> {
 mod tests {
     use super::*;
 
-    /// Every metric that a rule or a picture names is there, and every metric that an owner must act on has a rule.
+    /// Every metric in a rule or a dashboard exists, and every metric that an owner must act on has a rule.
     #[test]
     fn rules_and_pictures_name_metrics_that_there_are() {
         let (rules, board) = (include_str!("../deploy/alerts.yaml"), include_str!("../deploy/dashboard.json"));

@@ -34,13 +34,13 @@ pub struct Which {
     pub days: f64,
 }
 
-/// What became of a task, by its events.
+/// A task's outcome, by its events.
 pub fn ending(events: &[Past]) -> Option<(bool, String)> {
     events.iter().rev().find_map(|past| match &past.event {
         Event::TaskSucceeded(e) => Some((true, e.resultDigest.to_string())),
         Event::GroupSettled(e) if e.outcome < 2 => Some((true, e.answer.to_string())),
         Event::GroupSettled(e) if e.outcome == 3 => Some((false, "nobody answered".into())),
-        // Another group is given it.
+        // Another group gets it.
         Event::GroupSettled(e) if e.outcome == 4 => None,
         Event::GroupSettled(_) => Some((false, "no two answers were the same".into())),
         Event::TaskErrorReported(e) => Some((false, format!("its node reported error {}", e.code))),
@@ -62,12 +62,12 @@ impl Which {
     /// The task's events from a block on.
     pub async fn events_from(&self, session: &Session, from: u64) -> Result<Vec<Past>> {
         let mut events = history::events(session, from, [Some(topic(U256::from(self.id))), None, None]).await?;
-        // Others have a number of another kind as their first.
+        // Their first value is not a task's number.
         events.retain(|past| id_of(&past.event) == Some(self.id));
         Ok(events)
     }
 
-    /// The task as it is, found by what its events said last.
+    /// The task's present state, found by its last events.
     async fn locate(&self, session: &Session, events: &[Past]) -> Result<IMuster::TaskView> {
         let (mut node, mut ticket) = (0, 0);
         for past in events {
@@ -159,13 +159,13 @@ fn id_of(event: &Event) -> Option<u64> {
     })
 }
 
-/// So many blocks are read again each time: the newest of them may have been replaced.
+/// Blocks that are read again each time, because the newest may have been replaced.
 const AGAIN: u64 = 32;
 /// The longest pause between two questions.
 const SELDOM: Duration = Duration::from_secs(1);
 
-/// Follows a task from a block on. A draw that is due it makes itself, for whoever follows a task gains most by it.
-/// What happens is said on standard error if something else is printed meanwhile.
+/// Follows a task from a block on. Makes a due draw itself, since the follower gains most by it.
+/// Progress goes to standard error if the output is something else.
 pub async fn watch(
     session: &Session,
     which: &Which,
@@ -181,7 +181,7 @@ pub async fn watch(
     loop {
         told.mark_unchanged();
         let known: BTreeSet<_> = events.iter().map(|past| (past.transaction, past.log.log_index)).collect();
-        // At once: each question takes as long as the way to the node.
+        // Concurrently: each question takes a round trip.
         let (head, new, view) = tokio::join!(endpoints.head(), which.events_from(session, next), which.locate(session, &events));
         let (head, mut new, view) = (head?.number, new?, view?);
         new.retain(|past| !known.contains(&(past.transaction, past.log.log_index)));
@@ -207,7 +207,7 @@ pub async fn watch(
                         Some(account) => account,
                         None => session.account().await?,
                     };
-                    // Somebody else may have been quicker. The account is given back: another command may want it meanwhile.
+                    // Another may have been quicker. The account is released, because another command may need it meanwhile.
                     if session.call_by(&account, IMuster::dispatchCall { count: 1 }, U256::ZERO, "draw").await.is_ok() {
                         continue;
                     }
@@ -217,7 +217,7 @@ pub async fn watch(
             }
             _ => {}
         }
-        // As often as there are blocks after something has happened, and less often the longer nothing does.
+        // As often as there are blocks after an event, and less often the longer there is none.
         let pause = (pulse.block_time() / 2).max(changed.elapsed() / 16).min(SELDOM);
         if let Some(block) = awaited {
             let _ = timeout(SELDOM, endpoints.reach(block)).await;

@@ -1,4 +1,4 @@
-//! Events of the past: from a point in time on, by a filter, in pieces that nodes give.
+//! Events of the past: from a point in time on, by a filter, in spans that nodes accept.
 
 use alloy::primitives::{B256, U256};
 use alloy::rpc::types::Log;
@@ -53,8 +53,8 @@ pub fn topic(number: impl Into<U256>) -> B256 {
     B256::from(number.into())
 }
 
-/// A filter's topics: any event with these indexed values. A node drops events that have fewer topics than the filter has positions, also
-/// where it leaves them open, so none are left open at the end.
+/// A filter's topics: any event with these indexed values. A node drops events with fewer topics than the filter has positions, even
+/// open ones, so no open ones are left at the end.
 fn positions(kind: Option<B256>, indexed: [Option<B256>; 3]) -> Vec<Option<B256>> {
     let mut positions = Vec::from([kind, indexed[0], indexed[1], indexed[2]]);
     while positions.last() == Some(&None) {
@@ -83,7 +83,7 @@ pub async fn events_of(session: &Session, from: u64, kind: Option<B256>, topics:
             Ok(logs) => {
                 for log in logs {
                     let (Some(block), Some(transaction)) = (log.block_number, log.transaction_hash) else { continue };
-                    // What is unknown is a newer contract's.
+                    // Unknown events are a newer contract's.
                     if let Some(event) = abi::event(&log.inner) {
                         found.push(Past { event, log, block, transaction });
                     }
@@ -92,7 +92,7 @@ pub async fn events_of(session: &Session, from: u64, kind: Option<B256>, topics:
                     bail!("more than {MOST} events: ask for a shorter time");
                 }
                 next = to + 1;
-                // Slowly, or every other question would be one that the node refuses.
+                // Slowly, or the node would refuse every other question.
                 span = (span + span.div_ceil(4)).min(SPAN);
             }
             Err(Error::Node(_)) if to > next => span = (to - next).div_ceil(2),

@@ -1,6 +1,6 @@
-//! When the contract's programs expire, and another year for those that soon will. docs/deploying.md explains it.
+//! When the contract's programs expire, and another year for those that will soon. docs/deploying.md explains it.
 //!
-//! What has expired already must be activated again, which script/keepalive does.
+//! Expired programs must be activated again, which script/keepalive does.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -27,14 +27,14 @@ alloy::sol! {
 /// ArbWasm.
 const ARB_WASM: Address = address!("0000000000000000000000000000000000000071");
 const DAY: u64 = 86_400;
-/// What the code of a program begins with.
+/// The prefix of a program's code.
 const STYLUS: [u8; 3] = [0xef, 0xf0, 0x00];
 /// Percent added to the data fee, which may rise before the transaction is included; ArbWasm returns the rest.
 const MARGIN: u64 = 20;
 
 #[derive(Args)]
 pub struct Keepalive {
-    /// Renew programs that expire within so many days
+    /// Renew programs that expire within this many days
     #[arg(long, default_value_t = 180, value_name = "DAYS")]
     within: u64,
     /// Write metrics to this file, for a collector of text files such as node_exporter's
@@ -53,15 +53,15 @@ pub const ALL: [Described; 3] = [
     ("trouble", false, "Programs that do not run, or could not be renewed"),
 ];
 
-/// How it stands with a program.
+/// A program's state.
 pub enum Life {
-    /// It runs, for so many seconds yet.
+    /// It runs, for this many more seconds.
     Runs(u64),
-    /// It does not; why.
+    /// It does not run; the reason.
     Stopped(String),
 }
 
-/// The programs that the contract leads to, and the contract itself where it is one, of an earlier version.
+/// The programs behind the contract's functions; and the contract itself if it is one, as in an earlier version.
 pub async fn programs(session: &Session) -> Result<BTreeSet<Address>> {
     let mut all = session.muster.programs().await?;
     let own = session.muster.address();
@@ -72,7 +72,7 @@ pub async fn programs(session: &Session) -> Result<BTreeSet<Address>> {
     Ok(all)
 }
 
-/// How it stands with one.
+/// A program's state.
 pub async fn life(session: &Session, program: Address) -> Result<Life> {
     match call(session, programTimeLeftCall { program }.abi_encode().into(), U256::ZERO).await {
         Ok(data) => Ok(Life::Runs(programTimeLeftCall::abi_decode_returns(&data).context("ArbWasm's answer cannot be read")?)),
@@ -129,11 +129,11 @@ impl Keepalive {
         Ok(Report { json: json!(rows), text: text.join("\n") })
     }
 
-    /// Pays for another year; what came of it, and whether it needs nobody's attention.
+    /// Pays for another year; returns the outcome, and whether it needs no further attention.
     async fn renew(&self, session: &Session, program: Address) -> Result<(String, bool)> {
         let code = session.endpoints().code(program).await?;
         let input: Bytes = codehashKeepaliveCall { codehash: keccak256(&code) }.abi_encode().into();
-        // It says what it costs when it is offered nothing.
+        // A call without a fee reverts with the fee.
         let fee = match call(session, input.clone(), U256::ZERO).await {
             Ok(_) => U256::ZERO,
             Err(Error::Node(complaint)) => match wanted(&complaint) {

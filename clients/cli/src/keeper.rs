@@ -1,7 +1,7 @@
-//! Driving what is due, whoever's it is: nothing happens on chain by itself.
+//! Makes due calls, for anybody: nothing happens on chain by itself.
 //!
-//! What is due is read from the contract's views, and every call is tried before it is sent, so that what another has
-//! done meanwhile costs nothing.
+//! Due calls come from the contract's views, and each is tried before it is sent. So a call that another account was quicker with
+//! costs nothing.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::why::all_nodes;
 
 #[derive(Args)]
 pub struct Keeper {
-    /// Look once, drive what is due, and end
+    /// Look once, make due calls, and end
     #[arg(long)]
     once: bool,
     /// Seconds between two looks
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
     every: u64,
-    /// Only what earns more than its gas costs
+    /// Only calls that earn more than their gas costs
     #[arg(long)]
     only_profit: bool,
     /// End when the account has less than this
@@ -52,7 +52,7 @@ pub const ALL: [Described; 6] = [
     ("gas_wei_total", true, "What they cost"),
 ];
 
-/// What was done and what it came to.
+/// The calls made, with their earnings and gas.
 #[derive(Default)]
 struct Books {
     calls: u64,
@@ -62,12 +62,12 @@ struct Books {
 
 /// A page of a list.
 const PAGE: u32 = 256;
-/// The most of a list that one look goes through.
+/// The most entries of a list in one look.
 const MOST: u32 = 16_384;
-/// So many calls of one look draw at most: what is due after that is drawn at the next.
+/// The most calls with draws in one look: the next look makes the rest.
 const DRAWS: u32 = 64;
 
-/// The blocks from whose hashes draws are to be made that are due, of tasks and of validators, as far as a page shows them.
+/// The blocks whose hashes decide due draws, of tasks and of validators, as far as a page shows them.
 pub async fn due_draws(session: &Session, head: u64) -> Result<Vec<u64>> {
     let muster = &session.muster;
     let tasks = muster.read(IMuster::pendingTasksCall { from: 0, count: PAGE }).await?;
@@ -131,7 +131,7 @@ impl Keeper {
             tracing::info!("metrics at http://{at}/metrics");
         }
         let mut round = Round { session, account: account.as_ref(), options: self, books: Books::default(), metrics };
-        // Of one that is asked for while a round goes on, too.
+        // Including a round requested while another goes on.
         let stop = crate::session::asked_to_end()?;
         tokio::pin!(stop);
         loop {
@@ -161,7 +161,7 @@ impl Keeper {
     }
 }
 
-/// What ending a task, or having it validated, brings at most who is not its node's operator.
+/// The most that a caller other than the node's operator can earn by ending a task, or having it validated.
 fn start_fee(task: &IMuster::TaskView) -> u128 {
     qos::share_bps(task.fee, task.startFeeBps)
 }
@@ -181,15 +181,15 @@ impl Round<'_> {
             account.sender().tick().await?;
         }
         let head = self.session.endpoints().head().await?;
-        // Draws first: until they are made, others are refused. Those of validators are made in turn with the tasks', by the same call,
-        // which may make one alone where that takes much.
+        // Draws first: other calls are refused before them. Draws of tasks and of validators are made in turn by the same call,
+        // which may make only one if that takes much gas.
         let mut due = due_draws(self.session, head.number).await?.len();
         for _ in 0..DRAWS {
             if due == 0 || !self.drive(IMuster::dispatchCall { count: DISPATCH }, 0, "drawn").await? || self.account.is_none() {
                 break;
             }
             let left = due_draws(self.session, head.number).await?.len();
-            // Only for profit nothing was sent.
+            // With only_profit, nothing was sent.
             if left >= due {
                 break;
             }
@@ -261,7 +261,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Calls, if it would be accepted and is worth it, by the start fee that it can earn; whether it would be accepted.
+    /// Calls, if it would be accepted and pays, by the start fee that it can earn; returns whether it would be accepted.
     async fn drive<C: SolCall + Clone>(&mut self, call: C, earns: u128, what: &str) -> Result<bool> {
         let muster = &self.session.muster;
         let from = match self.account {
@@ -270,7 +270,7 @@ impl Round<'_> {
         };
         let gas = match muster.gas(from, &call, U256::ZERO).await {
             Ok(gas) => gas,
-            // Another was quicker, or its time has not come after all.
+            // Another was quicker, or it is too early after all.
             Err(Error::Refused(_)) => return Ok(false),
             Err(error) => return Err(error.into()),
         };

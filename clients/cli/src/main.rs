@@ -68,7 +68,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// As the head of the help says.
+/// As documented in the help.
 fn exit_code(error: &anyhow::Error) -> u8 {
     if error.is::<Ended>() {
         return 7;

@@ -14,7 +14,7 @@ use crate::session::{Report, Session};
 
 #[derive(Args)]
 pub struct Join {
-    /// The GPU's name as `muster-agent doctor` says it: with the digits of its golden tasks, by which nodes that answer alike meet
+    /// The GPU's name as `muster-agent doctor` prints it: with the digits of its golden tasks, by which nodes with equal answers meet
     #[arg(long)]
     pub gpu: String,
     /// Take the name as it is, without such digits: for a node that muster-agent does not answer for, or one without golden tasks
@@ -56,7 +56,7 @@ pub struct Models {
 pub enum Worker {
     /// By the operator: name the account that may work for the node; it must accept
     Set { worker: Address },
-    /// By the operator: end the work of the one named, and pause the node, which nobody would answer for
+    /// By the operator: end the work of the named account, and pause the node, since nobody would answer for it
     Remove {
         /// Leave the node in work: the operator's own key answers for it
         #[arg(long)]
@@ -77,7 +77,7 @@ impl Worker {
             }
             Self::Remove { stay } => {
                 let call = IMuster::setWorkerCall { worker: Address::ZERO };
-                // First: whoever has the worker's key could undo a pause.
+                // First: the worker's key could undo a pause.
                 let removed = session.call(call, none, "nobody else works for it").await?;
                 let number = Which { node: None, operator: None }.number(session).await?;
                 let status = session.muster.read(IMuster::nodeCall { number }).await?.status;
@@ -94,7 +94,7 @@ impl Worker {
     }
 }
 
-/// A model's id: given as one, or of a name.
+/// A model's id: as given, or from a name.
 pub fn model(text: &str) -> Result<u64> {
     let Some(digits) = text.strip_prefix("0x") else {
         ensure!(!text.is_empty(), "a model without a name");
@@ -135,7 +135,7 @@ impl Which {
     }
 }
 
-/// Whether a GPU's name tells the stack, as muster-agent registers it.
+/// Whether a GPU's name includes the stack, as muster-agent registers it.
 fn names_a_stack(name: &str) -> bool {
     name.rsplit_once('+').is_some_and(|(_, digits)| digits.len() == 8 && digits.chars().all(|c| c.is_ascii_hexdigit()))
 }
@@ -228,7 +228,7 @@ pub async fn show(session: &Session, which: &Which) -> Result<Report> {
         let why = if view.excluded { "H is too low" } else { "draws are due, or it waits for two others" };
         line("apart", format!("{why}: for {left} s more"));
     }
-    // A node that is free keeps what its last task left.
+    // The record of a free node keeps the values of its last task.
     if matches!(view.status, 2..=4 | 6) && view.deadline > now {
         line("task", format!("{}, {} s left", view.task, view.deadline - now));
     }

@@ -1,4 +1,4 @@
-//! The flags that every command has.
+//! The flags of every command.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub struct Options {
     /// Nodes, separated by commas, the most trusted first [or: RPC_URL]
     #[arg(long, env = "ETH_RPC_URL", value_name = "URL", value_delimiter = ',', hide_env_values = true, global = true)]
     pub rpc_url: Vec<String>,
-    /// Nodes over WebSocket, which make what waits for events quicker
+    /// Nodes over WebSocket, which speed up waiting for events
     #[arg(long, env = "ETH_WS_URL", value_name = "URL", value_delimiter = ',', hide_env_values = true, global = true)]
     pub ws_url: Vec<String>,
     /// The contract
@@ -28,7 +28,7 @@ pub struct Options {
     /// A key in an encrypted file (Web3 Secret Storage), as geth and cast make them
     #[arg(long, env = "ETH_KEYSTORE", value_name = "FILE", global = true)]
     pub keystore: Option<PathBuf>,
-    /// A key that does not come here: `ledger`, `ledger:PATH`, `aws:KEY`, `gcp:VERSION`, or the URL of a signer such as Web3Signer, with
+    /// A key outside this process: `ledger`, `ledger:PATH`, `aws:KEY`, `gcp:VERSION`, or the URL of a signer such as Web3Signer, with
     /// #ADDRESS behind it if that has several accounts
     #[arg(long, env = "MUSTER_SIGNER", value_name = "PLACE", hide_env_values = true, global = true, conflicts_with_all = ["account", "keystore"])]
     pub signer: Option<Place>,
@@ -44,16 +44,16 @@ pub struct Options {
     /// Seconds to wait for a transaction
     #[arg(long, value_name = "SECONDS", default_value_t = 120, global = true)]
     pub wait: u64,
-    /// Print JSON: one object, or one a line from what goes on. Amounts are wei, as strings
+    /// Print JSON: one object, or one a line while a command goes on. Amounts are wei, as strings
     #[arg(long, global = true)]
     pub json: bool,
-    /// Which lines the log has, on standard error: a level, or levels by module
+    /// The log's lines on standard error: a level, or levels by module
     #[arg(long, env = "MUSTER_LOG", value_name = "FILTER", default_value = "info", global = true)]
     pub log: String,
     /// The log as JSON, an object a line
     #[arg(long, env = "MUSTER_LOG_JSON", global = true)]
     pub log_json: bool,
-    /// Send nothing; say what would be sent, what it costs, or why it would be refused
+    /// Send nothing; print the call and its cost, or why it would be refused
     #[arg(long, global = true)]
     pub dry_run: bool,
 }

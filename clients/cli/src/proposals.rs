@@ -1,4 +1,4 @@
-//! What has been proposed and can take effect: parameters, treasury, ownership, programs.
+//! Open proposals: parameters, treasury, ownership, programs.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use crate::history;
 use crate::parameters::PARAMETERS;
 use crate::session::{function_name, Session};
 
-/// A change that is under way.
+/// An open proposal.
 pub struct Proposal {
     /// `parameter`, `treasury`, `ownership` or `programs`.
     pub kind: &'static str,
-    /// What is to change.
+    /// The thing to change.
     pub what: String,
-    /// Into what.
+    /// The proposed value.
     pub to: String,
-    /// From when on anybody may put it into effect, in seconds since 1970; none where somebody has to accept it.
+    /// When anybody may put it into effect, in seconds since 1970; `None` if an account must accept it.
     pub effective: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ impl Proposal {
 /// Blocks that are read again, in case the chain was reorganised.
 const AGAIN: u64 = 64;
 
-/// Finds proposals again and again. Programs that are proposed stand in no list, but in events.
+/// Finds proposals repeatedly. Proposed programs are in no list, only in events.
 pub struct Proposals {
     /// The first block that was not read.
     next: u64,
@@ -46,7 +46,7 @@ impl Proposals {
         Self { next: block, programs: BTreeSet::new() }
     }
 
-    /// All that are under way now.
+    /// All open proposals.
     pub async fn look(&mut self, session: &Session) -> Result<Vec<Proposal>> {
         let muster = &session.muster;
         let mut found = Vec::new();

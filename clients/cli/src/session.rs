@@ -1,4 +1,4 @@
-//! What commands share: the contract, the account, and how a call is sent or only tried.
+//! Shared by all commands: the contract, the account, and sending or only trying a call.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 
 use crate::options::Options;
 
-/// What a command says.
+/// A command's output.
 pub struct Report {
     /// To programs.
     pub json: Value,
@@ -27,7 +27,7 @@ pub struct Report {
     pub text: String,
 }
 
-/// A contract, and how it is talked to.
+/// A contract, and the means to call it.
 pub struct Session {
     pub options: Options,
     pub muster: Muster,
@@ -49,13 +49,13 @@ impl Session {
         self.muster.endpoints()
     }
 
-    /// Has nodes tell of blocks and of the contract's events, for what waits for them.
+    /// Has nodes announce blocks and the contract's events, for commands that wait for them.
     pub fn listen(&self) -> Result<()> {
         let urls = &self.options.ws_url;
         Ok(self.endpoints().listen((!urls.is_empty()).then_some(urls), self.muster.address())?)
     }
 
-    /// Who signs; a password is asked for once.
+    /// The signer; asks for a password once.
     pub async fn wallet(&self) -> Result<&Wallet> {
         let open = async || match &self.options.signer {
             Some(place) => anyhow::Ok(place.open(self.endpoints().chain().await?).await?),
@@ -69,13 +69,13 @@ impl Session {
         Ok(self.wallet().await?.address())
     }
 
-    /// What opens results that are sealed to the account.
+    /// The key that opens results sealed to the account.
     pub fn private(&self) -> Result<Private> {
         ensure!(self.options.signer.is_none(), "--private needs the key itself, and that of --signer stays where it is");
         Ok(Private::of(&self.key()?))
     }
 
-    /// The key that is here.
+    /// The key, if it is here.
     fn key(&self) -> Result<PrivateKeySigner> {
         if let Some(key) = self.key.get() {
             return Ok(key.clone());
@@ -96,7 +96,7 @@ impl Session {
         Ok(Account::new(self.muster.clone(), sender))
     }
 
-    /// Prints what goes on, a line each.
+    /// Prints progress, a line each.
     pub fn say(&self, report: &Report) {
         if self.options.json {
             print(&report.json);
@@ -105,7 +105,7 @@ impl Session {
         }
     }
 
-    /// Calls, or only says what the call would come to.
+    /// Calls, or in a dry run only prints the call's result.
     pub async fn call<C: SolCall + Clone>(&self, call: C, value: U256, what: &str) -> Result<Report> {
         if self.options.dry_run {
             return self.tried(self.address().await?, call, value, what).await;
@@ -114,7 +114,7 @@ impl Session {
         self.call_by(&account, call, value, what).await
     }
 
-    /// Calls by an account that is there.
+    /// Calls by an account that is open.
     pub async fn call_by<C: SolCall + Clone>(&self, account: &Account, call: C, value: U256, what: &str) -> Result<Report> {
         let input = Bytes::from(call.abi_encode());
         let Some(open) = self.open_already(account, &input, value).await else {
@@ -124,7 +124,7 @@ impl Session {
         Ok(self.reported(&account.finish(open.nonce).await?, what))
     }
 
-    /// What an earlier run left open comes first, and may be this very call: then it is that which is waited for.
+    /// A transaction that an earlier run left open. It comes first, and if it is this very call, waits for it instead.
     async fn open_already(&self, account: &Account, input: &Bytes, value: U256) -> Option<Entry> {
         let same = |entry: &Entry| {
             entry.fate == Fate::Open && (entry.to, entry.value, &entry.input) == (self.muster.address().into(), value, input)
@@ -150,7 +150,7 @@ impl Session {
         Ok(Report { json, text })
     }
 
-    /// What a call has come to.
+    /// A call's result.
     pub fn reported(&self, done: &Done, what: &str) -> Report {
         let receipt = &done.receipt;
         let block = receipt.block_number.unwrap_or_default();
@@ -168,26 +168,26 @@ impl Session {
     }
 }
 
-/// A command's calls that pay, and that the contract takes as often as they are sent. Until the command has said what came of all
-/// of them, the same command takes up those of the run before, whatever has become of them since.
+/// A command's payments, which the contract accepts as often as they are sent. Until the command has reported all of them, the same
+/// command resumes those of an earlier run, whatever has happened to them since.
 pub struct Payments<'a> {
     session: &'a Session,
-    /// None of a dry run.
+    /// `None` in a dry run.
     account: Option<Account>,
-    /// What the command asks for.
+    /// The command's request.
     asked: Vec<u8>,
     /// The calls' names in the account's journal.
     names: Vec<String>,
 }
 
 impl<'a> Payments<'a> {
-    /// Of a command that asks for this: what is filled in for it, like a fee that may change, is no part of it.
+    /// For a command with this request: only the given arguments, without computed values like a fee, which may change.
     pub async fn open(session: &'a Session, asked: Vec<u8>) -> Result<Self> {
         let account = if session.options.dry_run { None } else { Some(session.account().await?) };
         Ok(Self { session, account, asked, names: Vec::new() })
     }
 
-    /// Calls, or says what became of the call of a run before; what is done is said by what is paid, in wei.
+    /// Calls, or reports the call of an earlier run; `what` describes it by the paid amount in wei.
     pub async fn call<C: SolCall + Clone>(&mut self, call: C, value: U256, what: impl Fn(U256) -> String) -> Result<Report> {
         let session = self.session;
         let Some(account) = &self.account else {
@@ -211,7 +211,7 @@ impl<'a> Payments<'a> {
         Ok(report)
     }
 
-    /// All was said: the same command pays again. Gives the account, if it is no dry run.
+    /// All is reported: the same command pays again. Returns the account, unless it is a dry run.
     pub async fn told(self) -> Result<Option<Account>> {
         if let Some(account) = &self.account {
             for name in &self.names {
@@ -236,7 +236,7 @@ pub fn endpoints(options: &Options) -> Result<Endpoints> {
     Ok(Endpoints::new(&urls, settings)?)
 }
 
-/// Who signs, by the flags or the environment.
+/// The signer, by the flags or the environment.
 pub async fn wallet(options: &Options, endpoints: &Endpoints) -> Result<Wallet> {
     match &options.signer {
         Some(place) => Ok(place.open(endpoints.chain().await?).await?),
@@ -244,7 +244,7 @@ pub async fn wallet(options: &Options, endpoints: &Endpoints) -> Result<Wallet> 
     }
 }
 
-/// The key that the flags or the environment name, where no signer keeps it.
+/// The key that the flags or the environment name, if no signer keeps it.
 fn here(options: &Options) -> Result<PrivateKeySigner> {
     let file = match (&options.keystore, &options.account) {
         (Some(file), _) => Some(file.clone()),
@@ -305,7 +305,7 @@ pub fn asked_to_end() -> Result<impl std::future::Future<Output = ()>> {
     })
 }
 
-/// A log as an event with its values by name; as it is, if it is none of the interface.
+/// A log as an event with its values by name; raw, if the interface has no such event.
 pub fn event_json(log: &Log) -> Value {
     let place = json!({
         "block": log.block_number, "transaction": log.transaction_hash, "index": log.log_index,
@@ -323,7 +323,7 @@ pub fn event_json(log: &Log) -> Value {
     json!({ "event": event.name, "values": values.collect::<serde_json::Map<_, _>>(), "at": place })
 }
 
-/// A value; a record, which has parts, by their names. Numbers that JSON's readers keep exact are numbers, longer ones strings.
+/// A value; a record becomes an object of its named parts. Numbers are JSON numbers if JSON's readers keep them exact, else strings.
 fn value_json(value: &DynSolValue, parts: &[Param]) -> Value {
     match value {
         DynSolValue::Bool(yes) => json!(yes),
@@ -336,7 +336,7 @@ fn value_json(value: &DynSolValue, parts: &[Param]) -> Value {
         DynSolValue::Array(values) | DynSolValue::FixedArray(values) => {
             values.iter().map(|value| value_json(value, parts)).collect()
         }
-        // A tuple, or what it is called where types are compiled in that know its name.
+        // A tuple, or a named type where those are compiled in.
         other => {
             let values = other.as_fixed_seq().unwrap_or_default().iter().zip(parts);
             values.map(|(value, part)| (part.name.clone(), value_json(value, &part.components))).collect()

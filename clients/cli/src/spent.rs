@@ -1,4 +1,4 @@
-//! Every transaction of an account in some blocks: also those that no event tells of, by how many there were at which block.
+//! Every transaction of an account in some blocks: also those without an event, found by the account's nonce at each block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ impl Sent {
     }
 }
 
-/// An account's transactions, and how many more there are that a node which keeps no history did not tell of; at least.
+/// An account's transactions, and at least how many more there are that a node without history did not report.
 pub struct All {
     pub sent: Vec<Sent>,
     pub missing: u64,
@@ -35,7 +35,7 @@ pub struct All {
 
 /// Questions at a time.
 const AT_ONCE: usize = 8;
-/// The most that are looked for without events.
+/// The most transactions that are looked for without events.
 const MOST: u64 = 20_000;
 
 /// A transaction by its hash.
@@ -43,7 +43,7 @@ pub async fn transaction(endpoints: &Endpoints, hash: B256) -> Result<Option<Sen
     endpoints.ask("eth_getTransactionByHash", json!([hash])).await
 }
 
-/// How many of an account's transactions were mined up to a block; none if the node does not know any more.
+/// How many of an account's transactions were mined up to a block; `None` if the node has no state of it.
 async fn count(endpoints: &Endpoints, account: Address, block: u64) -> Result<Option<u64>, Error> {
     match endpoints.ask::<U64>("eth_getTransactionCount", json!([account, format!("{block:#x}")])).await {
         Ok(count) => Ok(Some(count.to())),
@@ -60,7 +60,7 @@ pub async fn all(endpoints: &Endpoints, account: Address, from: u64, to: u64, kn
         Some(block) => count(endpoints, account, block).await?,
         None => Some(0),
     };
-    // Without history, before the first that is known nothing is.
+    // Without history, nothing is known before the first known one.
     let (Some(before), Some(after)) = (before.or(first), count(endpoints, account, to).await?) else {
         return Ok(All { sent: sent.into_values().collect(), missing: 0 });
     };
@@ -68,7 +68,7 @@ pub async fn all(endpoints: &Endpoints, account: Address, from: u64, to: u64, kn
     if missing.is_empty() || missing.len() as u64 > MOST {
         return Ok(All { sent: sent.into_values().collect(), missing: missing.len() as u64 });
     }
-    // Between blocks of which the count is known, as long as something between them is missing.
+    // Between blocks with a known count, as long as a transaction between them is missing.
     let mut between = Vec::new();
     let mut last = (from.saturating_sub(1), before);
     for (nonce, known) in &sent {

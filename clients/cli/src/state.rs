@@ -1,4 +1,4 @@
-//! What a node's agent has written down, in `home` of its configuration: it can be read when the agent is gone, and nothing is changed.
+//! The state of a node's agent in `home` of its configuration: readable when the agent is gone; nothing is changed.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use anyhow::{ensure, Context, Result};
 use muster_client::pause;
 use rusqlite::{Connection, OpenFlags};
 
-/// So many of the answers that were judged wrong are named: the newest.
+/// The most wrong answers that are listed, the newest.
 const WRONG: usize = 3;
 
-/// Opens the journal to read. Without a log beside it nobody writes, and nothing has to be made to read it, so a folder or a disk that
-/// nothing can be written to is read too.
+/// Opens the journal to read. Without a log beside it, it has no writer, and reading creates no files, so a read-only folder or disk
+/// works too.
 fn open(file: &Path) -> Result<Connection> {
     let log = file.with_file_name("journal.sqlite-wal").exists();
     let path = std::path::absolute(file)?.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
@@ -22,13 +22,13 @@ fn open(file: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Where the result of an answer lies, whatever the agent calls its node.
+/// The path of an answer's result, for any name of the node in the agent.
 fn result(state: &Path, name: &str) -> Option<PathBuf> {
     let nodes = std::fs::read_dir(state.join("work")).ok()?.flatten();
     nodes.map(|node| node.path().join("results").join(name)).find(|file| file.is_file())
 }
 
-/// What an agent's state says of a node of a contract, in words.
+/// The agent's state of a contract's node, in words.
 pub fn told(state: &Path, muster: Address, node: u32) -> Result<Vec<String>> {
     let file = state.join("journal.sqlite");
     ensure!(file.exists(), "there is no {}: the folder is `home` of the agent's configuration", file.display());
@@ -80,7 +80,7 @@ mod tests {
 
     const NODE: u32 = 7;
 
-    /// A journal as the agent makes one, by the agent's own schema.
+    /// A journal with the agent's own schema.
     fn journal(place: &Path) -> Connection {
         let journal = Connection::open(place.join("journal.sqlite")).unwrap();
         journal.pragma_update(None, "journal_mode", "WAL").unwrap();
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_the_agent_wrote_is_said_while_it_runs_and_when_it_is_gone() {
         let place = tempfile::tempdir().unwrap();
-        // As in a URI, where these mean something else.
+        // Characters with another meaning in a URI.
         let place = place.path().join("state #1?");
         std::fs::create_dir(&place).unwrap();
         let running = journal(&place);
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(lines[2], format!("task 1 was judged wrong: its result is kept in {}", results.join("1-5").display()));
         assert!(lines[3].starts_with("task 2 is committed, and must be revealed"), "{lines:?}");
         assert_eq!(lines[4], "task 3 is taken, due at 1790000003 s since 1970");
-        // Nobody runs any more, and the disk takes nothing: all the same.
+        // No process runs any more, and the disk is read-only: it still works.
         drop(running);
         assert!(!place.join("journal.sqlite-wal").exists());
         let before: Vec<_> = std::fs::read_dir(&place).unwrap().map(|file| file.unwrap().file_name()).collect();

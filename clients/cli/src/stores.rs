@@ -1,4 +1,4 @@
-//! Where inputs go and results come from, and what accounts say of it on the chain.
+//! The stores of inputs and results, and accounts' entries about them on the chain.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::session::{Report, Session};
 
-/// More bytes than these are not read.
+/// The most bytes that are read.
 const LONGEST: usize = 1 << 30;
 /// The most nodes that an input is sealed to: some hundred bytes each.
 const KEYS: usize = 1_000;
@@ -30,7 +30,7 @@ pub struct At {
     /// A header for stores over HTTP, as `Authorization: Bearer ...`; repeat for more
     #[arg(long = "store-header", env = "MUSTER_STORE_HEADER", value_name = "NAME: VALUE", hide_env_values = true)]
     headers: Vec<String>,
-    /// Look also into published stores on this machine or a network of one's own
+    /// Also use published stores on this machine or in a private network
     #[arg(long)]
     inside: bool,
     /// Seal the input to the nodes that may run it, and have the result sealed to this account; to fetch a result that is
@@ -54,7 +54,7 @@ impl At {
         Ok(open.collect::<Result<Vec<_>, _>>()?.into())
     }
 
-    /// Whether published places may be on this machine or a network of one's own.
+    /// Whether published places may be on this machine or in a private network.
     pub fn inside(&self) -> bool {
         self.inside
     }
@@ -65,7 +65,7 @@ impl At {
         Ok(Lookup { named: self.open()?, bounds: Self::bounds(), inside: self.inside, private, ..Lookup::default() })
     }
 
-    /// Seals an input, if it is to be, to all nodes that could be drawn: of a GPU group, or with enough memory.
+    /// Seals an input, if requested, to all nodes that could be drawn: of a GPU group, or with enough memory.
     pub async fn sealed(&self, session: &Session, input: Vec<u8>, gpu: u32, vram: u16) -> Result<Vec<u8>> {
         if !self.private {
             return Ok(input);
@@ -90,8 +90,8 @@ impl At {
         seal_input(&input, &keys, Some(&reply)).context("nothing was paid: the input cannot be sealed")
     }
 
-    /// Puts an input where nodes find it, and gives its digest. Nothing is put by a dry run, or where there is no store: whoever names none
-    /// has put it somewhere else.
+    /// Puts an input where nodes find it, and returns its digest. Puts nothing in a dry run, or without stores: the user has then
+    /// put it somewhere else.
     pub async fn keep(&self, session: &Session, bytes: &[u8]) -> Result<B256> {
         let stores = self.open()?;
         if session.options.dry_run || stores.is_empty() {
@@ -105,21 +105,21 @@ impl At {
     }
 }
 
-/// Whether an entry says where answers are shown while they are made.
+/// Whether an entry says where answers are streamed.
 fn shows(uri: &str) -> bool {
     uri.strip_prefix("stream+").is_some_and(|url| url.starts_with("https://") || url.starts_with("http://"))
 }
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// What an account says
+    /// An account's entries
     Show {
-        /// Whose [default: the key's]
+        /// The account [default: the key's]
         account: Option<Address>,
     },
-    /// Say where this account's results or inputs can be read: up to 256 bytes, `https://...` or `ipfs+https://gateway`; none takes all back
+    /// Publish where this account's results or inputs can be read: up to 256 bytes, `https://...` or `ipfs+https://gateway`; none removes all
     Set {
-        /// Where
+        /// The places
         uris: Vec<String>,
     },
 }

@@ -17,14 +17,14 @@ use crate::stores::At;
 /// How often the task's node is looked for.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// What was read so far.
+/// The stream so far.
 #[derive(Default)]
 struct Along {
     reads: Option<Streaming>,
     texts: AnswerTexts,
 }
 
-/// Prints a task's text while it is made, and what is left of it in the end; fails if the answer is another.
+/// Prints a task's text while it is made, and the rest of it in the end; fails if the answer is different.
 pub async fn read(
     session: &Session,
     which: &Which,
@@ -75,7 +75,7 @@ pub async fn read(
 }
 
 impl Along {
-    /// Reads along until the caller ends it.
+    /// Reads until the caller ends it.
     async fn read(&mut self, session: &Session, which: &Which, from: u64, inside: bool) -> Result<()> {
         let node = loop {
             let events = which.events_from(session, from).await?;
@@ -110,7 +110,7 @@ impl Along {
     }
 }
 
-/// Prints a piece. A node must not write to a terminal what is more than text.
+/// Prints a piece, without control characters: a node must not control a terminal.
 fn tell(session: &Session, id: u64, text: &str) {
     if text.is_empty() {
         return;
@@ -121,11 +121,11 @@ fn tell(session: &Session, id: u64, text: &str) {
     }
     let harmless = |letter: char| if letter.is_control() && !matches!(letter, '\n' | '\t') { '\u{fffd}' } else { letter };
     let mut to = std::io::stdout().lock();
-    // Whoever reads it may have gone.
+    // The reader may have gone.
     let _ = to.write_all(text.chars().map(harmless).collect::<String>().as_bytes()).and_then(|()| to.flush());
 }
 
-/// Why nothing more is shown.
+/// The reason why nothing more is shown.
 fn said(heard: &Heard) -> String {
     let rest = "the rest comes with the result";
     match heard {

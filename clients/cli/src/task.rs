@@ -1,4 +1,4 @@
-//! Tasks: creating one, following it, taking it back, its result.
+//! Tasks: create, follow, cancel, and fetch the result.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,15 +23,15 @@ use crate::stream;
 pub enum Command {
     /// Pay for a task
     Create(Create),
-    /// Where a task is, and what happened to it
+    /// A task's state, and its history
     Show(Which),
-    /// Follow a task to its end, and draw its node where nobody else does
+    /// Follow a task to its end, and draw its node if nobody else does
     Watch(Follow),
-    /// Take a queued task back; the fee is refunded less the start fee
+    /// Cancel a queued task; the fee is refunded less the start fee
     Cancel(Which),
-    /// A task's result into a file, or only its digest; fails where there is none
+    /// Fetch a task's result into a file, or only print its digest; fails if there is none
     Result(Fetch),
-    /// Read a text while its node makes it; in the end, whether it is the result that the chain has
+    /// Read a text while its node makes it; in the end, check that it is the result on the chain
     Stream(Stream),
     /// Pay for a task, wait for its end, and fetch its result
     Run(Run),
@@ -62,10 +62,10 @@ pub enum Policy {
 
 #[derive(Args)]
 pub struct Ask {
-    /// What is to be done
+    /// The kind of work
     #[arg(long, value_enum, default_value = "images")]
     kind: Kind,
-    /// How much of it
+    /// The number of units
     #[arg(long, default_value_t = 1)]
     units: u32,
     /// Least memory of the GPU in GiB
@@ -74,7 +74,7 @@ pub struct Ask {
     /// Only this GPU, as NAME:GIB, or by the number of its group
     #[arg(long)]
     gpu: Option<String>,
-    /// How the answer comes to be trusted
+    /// How the answer is checked
     #[arg(long, value_enum, default_value = "single")]
     policy: Policy,
     /// A model that it needs, by name or id; repeat for more
@@ -92,7 +92,7 @@ pub struct Ask {
     /// Keep a receipt in storage, which contracts can read
     #[arg(long)]
     receipt: bool,
-    /// What each pays [default: the least]
+    /// The fee of each [default: the least]
     #[arg(long, value_parser = amount)]
     fee: Option<U256>,
 }
@@ -101,7 +101,7 @@ pub struct Ask {
 pub struct Create {
     #[command(flatten)]
     task: Ask,
-    /// Follow it to its end; of several, none is
+    /// Follow it to its end; not for several
     #[arg(long)]
     follow: bool,
 }
@@ -110,7 +110,7 @@ pub struct Create {
 pub struct Run {
     #[command(flatten)]
     task: Ask,
-    /// Where its result is to be; a file that is there is replaced
+    /// The result's file; an existing one is replaced
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Print a text while its node makes it
@@ -122,7 +122,7 @@ pub struct Run {
 pub struct Stream {
     #[command(flatten)]
     which: Which,
-    /// Where the result is to be in the end; a file that is there is replaced
+    /// The result's file in the end; an existing one is replaced
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -133,7 +133,7 @@ pub struct Stream {
 pub struct Fetch {
     #[command(flatten)]
     which: Which,
-    /// Where the result is to be; a file that is there is replaced. Without it only the digest is printed
+    /// The result's file; an existing one is replaced. Without it only the digest is printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -218,7 +218,7 @@ impl Fetch {
     }
 }
 
-/// A result is asked for so often where a store is out of reach.
+/// Tries to fetch a result while a store is out of reach.
 const TRIES: u32 = 3;
 /// The pause between two times.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -319,7 +319,7 @@ impl Ask {
     }
 }
 
-/// Creates several tasks, those of one call all or none, and says of each call what it came to.
+/// Creates several tasks, all or none of each call, and reports each call's result.
 async fn create_all(session: &Session, payments: &mut Payments<'_>, specs: &[IMuster::TaskSpec], each: u128) -> Result<()> {
     for (done, some) in specs.chunks(BATCH).enumerate() {
         let call = IMuster::createTasksCall { specs: some.to_vec(), fees: vec![each; some.len()], atomic: true };

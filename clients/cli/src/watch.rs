@@ -22,7 +22,7 @@ pub struct Watch {
     /// From this block on [default: the next]
     #[arg(long, value_name = "BLOCK")]
     from: Option<u64>,
-    /// Keep in this directory where reading has come to, and go on there the next time
+    /// Keep the position in this directory, and go on there the next time
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "from")]
     cursor: Option<std::path::PathBuf>,
 }

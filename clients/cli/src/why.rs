@@ -1,7 +1,7 @@
-//! Why a node gets the work it gets: its weight beside the others', and what chance allows.
+//! Why a node gets the work it gets: its weight beside the others', and the range of chance.
 //!
-//! The weights are muster-core's, the contract's own. What is expected of the tasks of the past is what the *present* weights
-//! of the present nodes say about them, as if all had been idle: the past's are nowhere to be read.
+//! The weights are muster-core's, the contract's own. Expectations for past tasks use the *present* weights
+//! of the present nodes, as if all had been idle: the chain keeps no past ones.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -29,10 +29,10 @@ pub struct Why {
     /// Give up where the network has more nodes than this
     #[arg(long, default_value_t = 20_000)]
     most_nodes: u32,
-    /// Ask the node's agent too, where it serves its metrics (`listen` of its configuration): a reason that came after the pause stands there alone
+    /// Ask the node's agent too, at its metrics (`listen` of its configuration): only it knows a reason that came after the pause
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
-    /// Read what the node's agent has written down too, on its machine: the folder is `home` of its configuration. The agent may be gone
+    /// Read the state of the node's agent too, on its machine: the folder is `home` of its configuration. The agent may be gone
     #[arg(long, value_name = "DIRECTORY")]
     state: Option<PathBuf>,
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub async fn all_nodes(session: &Session, most: u32) -> Result<Vec<Node>> {
     Ok(pages.into_iter().flatten().collect())
 }
 
-/// Whether draws can choose the node, now or when its work is done.
+/// Whether draws can choose the node, now or after its work.
 fn takes_part(node: &Node) -> bool {
     matches!(node.status, 1 | 2) && !node.excluded && !node.held
 }
@@ -76,8 +76,8 @@ pub fn weight_of(node: &Node, models: &[u64], largest: u128, stake_unit: u64) ->
     weight::weight(boost, staking, qos::qos(node.longTerm, node.reliability))
 }
 
-/// The probability that a task goes to a node: its weight's share among those who could have it, who are the holders of its
-/// models if there is one.
+/// The probability that a task goes to a node: its weight's share among the candidates. These are the holders of the task's
+/// models, if there are any.
 fn share(node: &Node, nodes: &[Node], spec: &IMuster::TaskSpec, largest: u128, stake_unit: u64) -> f64 {
     let mut rivals: Vec<&Node> = nodes.iter().filter(|other| takes_part(other) && can_run(other, spec)).collect();
     if !spec.models.is_empty() && rivals.iter().any(|other| holds(&other.models, &spec.models) > 0) {
@@ -88,7 +88,7 @@ fn share(node: &Node, nodes: &[Node], spec: &IMuster::TaskSpec, largest: u128, s
     own.map_or(0.0, |own| weight_of(own, &spec.models, largest, stake_unit) as f64 / sum.max(1.0))
 }
 
-/// How many of independent events of these probabilities happen, between what and what in at least 95 of 100 cases: the exact
+/// The range of the number of independent events with these probabilities that happen in at least 95 of 100 cases: the exact
 /// distribution, one event folded in at a time.
 pub fn interval(probabilities: &[f64]) -> (usize, usize) {
     let mut chance = vec![1.0];
@@ -112,9 +112,9 @@ pub fn interval(probabilities: &[f64]) -> (usize, usize) {
     (tail(&mut chance.iter().enumerate()), tail(&mut chance.iter().enumerate().rev()))
 }
 
-/// A pause is looked for at least so many days back.
+/// The days that a pause is looked for at least.
 const PAUSES: f64 = 30.0;
-/// So many tasks are looked at: the newest.
+/// The most tasks, the newest.
 const TASKS: usize = 5_000;
 
 impl Why {
@@ -147,7 +147,7 @@ impl Why {
                 Event::TaskQueued(e) => {
                     queued.insert(e.id);
                 }
-                // What was queued goes to whoever becomes free, not by weight.
+                // Queued tasks go to the next free node, not by weight.
                 Event::TaskStarted(e) if queued.contains(&e.id) => from_queue += usize::from(e.node == number),
                 Event::TaskStarted(e) => drawn.push((e.id, e.node)),
                 Event::MemberStarted(e) => members += usize::from(e.node == number),
@@ -167,7 +167,7 @@ impl Why {
             _ => "as many as chance allows",
         };
 
-        // Of a node that never joined there is nothing to reckon.
+        // There is nothing to estimate for a node that never joined.
         let hour = if node.status == 0 && node.node == 0 {
             None
         } else {
@@ -216,12 +216,12 @@ impl Why {
         Ok(Report { json, text })
     }
 
-    /// Whose pause it is, and what ends it: what an agent has paused for a reason it pauses again.
+    /// The author of a pause, and how it ends: the agent would repeat a pause that it has a reason for.
     async fn why_paused(&self, session: &Session, node: u32) -> Result<String> {
         const OWN: &str = "it is paused, or will be when its task ends: muster node resume";
         let from = history::days_ago(session.endpoints(), self.days.max(PAUSES)).await?;
         let events = history::events(session, from, [Some(history::topic(U256::from(node))), None, None]).await?;
-        // A node that has a task pauses at its end, in another's call.
+        // A node with a task pauses at its end, in another's call.
         let (mut by, mut pausing) = (None, false);
         for past in &events {
             match &past.event {
@@ -244,7 +244,7 @@ impl Why {
         ))
     }
 
-    /// What keeps a node from work.
+    /// The obstacles between a node and work.
     async fn missing(&self, session: &Session, node: &Node, overview: &IMuster::Overview, now: u64) -> Result<Vec<String>> {
         let mut missing = Vec::new();
         match node.status {

@@ -72,7 +72,7 @@ impl Person {
 
     fn run(&self, arguments: &[&str]) -> Output {
         let output = self.command(arguments).output().unwrap();
-        // Whatever happens.
+        // In every case.
         for text in [&output.stdout, &output.stderr] {
             let text = String::from_utf8_lossy(text).to_lowercase();
             assert!(!text.contains(&self.key.to_string()[2..]), "the key is shown: {text}");
@@ -80,7 +80,7 @@ impl Person {
         output
     }
 
-    /// Runs what must succeed; its JSON.
+    /// Runs a command that must succeed; its JSON.
     fn done(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         let text = String::from_utf8_lossy(&output.stdout);
@@ -89,7 +89,7 @@ impl Person {
         serde_json::from_str(last).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {last}"))
     }
 
-    /// Runs what must fail with a code; its JSON.
+    /// Runs a command that must fail with a code; its JSON.
     fn fails(&self, code: i32, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         let text = String::from_utf8_lossy(&output.stdout);
@@ -104,7 +104,7 @@ impl Person {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The node's program: answers a task.
+    /// A node's program: answers a task.
     async fn answers(&self, id: u64) {
         let call = IMuster::submitCall { id, resultDigest: B256::repeat_byte(9) };
         self.account().await.call(call, U256::ZERO).await.unwrap();
@@ -156,7 +156,7 @@ async fn an_operators_first_hour() {
     let join = ["node", "join", "--gpu", "NVIDIA RTX 4090", "--plain", "--vram", "24", "--model", "sdxl"];
     assert_eq!(operator.fails(1, &["node", "status"])["exitCode"], 1);
 
-    // A dry run says what it would cost, and neither sends nor writes anything.
+    // A dry run prints the cost, and neither sends nor writes anything.
     let dry = operator.done(&[&join[..], &["--dry-run"]].concat());
     assert_eq!((&dry["dryRun"], wei(&dry["value"])), (&Value::Bool(true), u128::from(LEAST + fee)));
     assert!(!operator.home.join("transactions").exists());
@@ -199,7 +199,7 @@ async fn an_operators_first_hour() {
     let csv = operator.says(&["node", "earnings", "--csv"]);
     let line: Vec<_> = csv.lines().find(|line| line.starts_with(&format!("{id},"))).unwrap().split(',').collect();
     assert_eq!((line[2], line[3]), ("success", "70000"));
-    // Its own transaction for the task, and nobody else's, is its gas.
+    // Its gas is that of its own transaction for the task, and no other.
     let gas: u128 = line[7].parse().unwrap();
     assert!(gas > 0 && gas < wei(&earnings["gas"]), "{csv}");
     operator.done(&["node", "quit"]);
@@ -234,7 +234,7 @@ async fn a_worker_answers_for_the_operator() {
 
     worker.done(&["node", "worker", "leave"]);
     assert_eq!(worker.fails(1, &["node", "status"])["exitCode"], 1);
-    // Where the operator's own key answers, the node stays; else nobody would.
+    // Where the operator's own key answers, the node stays; otherwise nobody would answer for it.
     operator.done(&["node", "worker", "set", &address]);
     operator.done(&["node", "worker", "remove", "--stay"]);
     assert_eq!(operator.done(&["node", "status"])["status"], "Available");
@@ -242,7 +242,7 @@ async fn a_worker_answers_for_the_operator() {
     operator.done(&["node", "worker", "remove"]);
     assert_eq!(operator.done(&["node", "status"])["status"], "Paused");
     assert_eq!(worker.fails(3, &["node", "worker", "accept", "1"])["refusal"], "NotNamed");
-    // One that is paused is left so, and so is one that has a task, from its end on.
+    // A paused node stays paused, and a node with a task will be from its end on.
     operator.done(&["node", "worker", "set", &address]);
     operator.done(&["node", "worker", "remove"]);
     operator.done(&["node", "resume"]);
@@ -254,7 +254,7 @@ async fn a_worker_answers_for_the_operator() {
     assert_eq!(operator.done(&["node", "status"])["status"], "Paused");
 }
 
-/// What accounts have paid for gas, as all transactions of the contract since its beginning say.
+/// The gas costs of accounts, from all transactions of the contract since its beginning.
 async fn replayed(site: &Site, from: &[Address]) -> u128 {
     let endpoints = Endpoints::new(&[&site.url], Settings::default()).unwrap();
     let muster = site.world.muster.address();
@@ -285,7 +285,7 @@ async fn earnings_are_what_all_transactions_say() {
     worker.done(&["node", "worker", "accept", "1"]);
     let id = task(&application, "70_000 wei");
     worker.answers(id).await;
-    // Draws of another's tasks, for another's node: nothing in them tells of this one.
+    // Draws of another's tasks, for another's node: their events do not name this one.
     worker.done(&["node", "pause"]);
     other.done(&["node", "join", "--gpu", "NVIDIA RTX 4090", "--plain", "--vram", "24", "--model", "sdxl"]);
     for _ in 0..3 {
@@ -298,7 +298,7 @@ async fn earnings_are_what_all_transactions_say() {
         }
         other.answers(id).await;
     }
-    // What is undone costs gas, too, and what is another's affair is none of the node's.
+    // Reverted calls cost gas, too; calls of other contracts are not the node's costs.
     for (to, input) in
         [(operator.muster.parse().unwrap(), IMuster::raiseStakeCall {}.abi_encode()), (application.address(), Vec::new())]
     {
@@ -318,7 +318,7 @@ async fn earnings_are_what_all_transactions_say() {
     );
     let lines: u128 = earnings["tasks"].as_array().unwrap().iter().map(|line| wei(&line["gas"])).sum();
     assert_eq!(lines, wei(&earnings["gas"]));
-    // An hour: all of it by the same hours, and what the machine draws.
+    // An hour: all over the same hours, with the machine's power.
     let costly = ["--watts", "500", "--kwh", "0.001 ether"];
     let priced = operator.done(&[&["node", "earnings"][..], &costly].concat());
     let part = |name: &str| priced["hour"][name].as_str().unwrap().parse::<f64>().unwrap();
@@ -332,7 +332,7 @@ async fn earnings_are_what_all_transactions_say() {
     assert_eq!(why["hour"]["power"], "500000000000000");
     let said = operator.says(&[&["node", "earnings"][..], &costly].concat());
     assert!(said.contains("0.0005 ether power: -"), "{said}");
-    // Nobody's twice: the other node's are its own.
+    // Counted once: the other node's are its own.
     let others = other.done(&["node", "earnings"]);
     assert_eq!(wei(&others["gas"]), replayed(&site, &[other.address()]).await);
     assert_eq!(wei(&others["names"]), 0);
@@ -347,7 +347,7 @@ async fn why_says_whose_a_pause_is_and_what_ends_it() {
     operator.done(&["node", "pause"]);
     assert!(why().contains("muster node resume"), "{}", why());
     operator.done(&["node", "resume"]);
-    // As the agent pauses: what it would undo is not advised.
+    // Paused as by an agent: advice that it would undo is not given.
     operator.pauses_because(&["self-test", "disk"]).await;
     let said = why();
     assert!(said.contains("its agent has paused it") && !said.contains("muster node resume"), "{said}");
@@ -447,7 +447,7 @@ async fn exit_codes_tell_scripts_what_happened() {
     assert_eq!(person.run(&["node", "raise-stake", "5 finney"]).status.code(), Some(2));
     let refused = person.fails(3, &["task", "create", "--input-digest", DIGEST]);
     assert_eq!(refused["refusal"], "NoNodes");
-    // What a node's seller knows us by is in its URL.
+    // A provider's access key is in the URL.
     let secret = "http://user:s3cret@127.0.0.1:1/s3cret?key=s3cret";
     let output = person.command(&["network"]).env("ETH_RPC_URL", secret).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).to_string();
@@ -471,7 +471,7 @@ async fn exit_codes_tell_scripts_what_happened() {
     let text = String::from_utf8_lossy(&missing.stderr).to_string();
     assert_eq!(missing.status.code(), Some(6));
     assert!(text.contains("nobody: No such file") && !text.contains("password"), "{text}");
-    // Nor is a password's file that is not there another failure than a key's.
+    // Nor is a missing password file another failure than a missing key.
     let file = person.home.join("key");
     fs::create_dir_all(&person.home).unwrap();
     fs::write(&file, "").unwrap();
@@ -558,7 +558,7 @@ const OTHER: &str = "0x080808080808080808080808080808080808080808080808080808080
 #[tokio::test]
 async fn what_was_mined_unseen_is_not_paid_again() {
     let mut site = Site::new(&[]).await;
-    // Of another's node nobody here says when it makes a block.
+    // Nobody here makes another's node produce blocks.
     if site.world.node.is_none() {
         return;
     }
@@ -578,11 +578,11 @@ async fn what_was_mined_unseen_is_not_paid_again() {
     person.done(&["task", "create", "--input-digest", OTHER, "--fee", "70000"]);
     let report = person.done(&create);
     assert_eq!((created(&report), &report["earlier"], tasks()), (1, &Value::Bool(true), 2));
-    // Who was told can have it twice.
+    // After the report, the same command creates new tasks.
     let report = person.done(&create);
     assert_eq!((created(&report), &report["earlier"], tasks()), (3, &Value::Bool(false), 3));
 
-    // The least fee is nothing that was asked for.
+    // The computed least fee is no part of the request.
     let least = ["task", "create", "--input-digest", DIGEST];
     hasty(&least);
     owner.done(&["admin", "set", "minPrice", "2"]);
@@ -606,7 +606,7 @@ async fn what_was_mined_unseen_is_not_paid_again() {
 #[tokio::test]
 async fn of_many_tasks_none_is_paid_again_because_the_last_were_late() {
     let mut site = Site::new(&[]).await;
-    // Of another's node nobody here says when it makes a block.
+    // Nobody here makes another's node produce blocks.
     if site.world.node.is_none() {
         return;
     }
@@ -621,7 +621,7 @@ async fn of_many_tasks_none_is_paid_again_because_the_last_were_late() {
     let create: Vec<_> = ["task", "create", "--fee", "70000"].into_iter().chain(given).collect();
     for (mined, of) in [16, 32, 33].into_iter().enumerate() {
         let still = Still::new(&site);
-        // What was mined is said, and no more is sent than the next.
+        // Mined calls are reported, and only the next one is sent.
         let output = person.run(&[&create[..], &["--wait", "1", "--json"]].concat());
         assert_eq!(output.status.code(), Some(5));
         assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), mined + 1);
@@ -650,7 +650,7 @@ async fn keys_are_kept_encrypted() {
     fs::write(&password, "s3cret pass\n").unwrap();
     let file = ["--password-file", password.to_str().unwrap()];
     let with = |arguments: &[&str]| person.command(&[arguments, &file[..], &["--json"]].concat()).output().unwrap();
-    // A password that others can read is none.
+    // A password that others can read is refused.
     allow(&password, 0o644);
     assert_eq!(with(&["account", "import", "mine"]).status.code(), Some(6));
     allow(&password, 0o600);
@@ -674,7 +674,7 @@ async fn keys_are_kept_encrypted() {
     fs::write(&password, "another\n").unwrap();
     let wrong = with(&["account", "show", "--account", "mine"]);
     assert_eq!(wrong.status.code(), Some(6));
-    // Whatever lies in the home directory, neither is in it.
+    // Neither secret is in any file of the home directory.
     fs::write(&password, "").unwrap();
     for path in files(site.homes.path()) {
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).to_lowercase();
@@ -716,7 +716,7 @@ async fn a_keeper_ends_what_others_left_and_earns_the_start_fees() {
     let due = keeper.says(&["keeper", "--once", "--dry-run"]);
     assert!(due.contains(&format!("task {running} of node 1 expired")), "{due}");
     let book = keeper.done(&["keeper", "--once"]);
-    // 2 % of each fee that is left; a task that has just gone to the freed node is not late yet.
+    // 2 % of each remaining fee; a task that has just gone to the freed node is not late yet.
     let account = site.world.muster.read(IMuster::accountCall { who: keeper.address() }).await.unwrap();
     assert_eq!(account.credit, wei(&book["earned"]));
     assert!(wei(&book["earned"]) >= 2_000, "{book}");
@@ -729,7 +729,7 @@ async fn a_keeper_ends_what_others_left_and_earns_the_start_fees() {
     assert!(why["missing"].as_array().unwrap().iter().any(|line| line.as_str().unwrap().contains("H is")), "{why}");
     let csv = operator.says(&["node", "earnings", "--csv"]);
     assert!(csv.lines().any(|line| line.starts_with(&format!("{running},")) && line.contains(",timeout,0,98000,")), "{csv}");
-    // A keeper that asks for profit leaves what pays less than its gas.
+    // A keeper for profit skips calls that earn less than their gas.
     assert_eq!(keeper.done(&["keeper", "--once", "--only-profit"])["calls"], 0);
 }
 
@@ -759,7 +759,7 @@ async fn an_owner_rules_and_a_watcher_sees_it() {
     let names: Vec<_> = seen.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(names, ["ParameterChanged", "ParameterProposed", "PausedChanged", "PausedChanged"]);
     assert_eq!(seen[0]["values"]["value"], "90");
-    // Programs live for a year on the embedded node: nothing is to be renewed.
+    // Programs live for a year on the embedded node: none needs a renewal.
     let programs = owner.done(&["keepalive", "--within", "1"]);
     assert_eq!(programs.as_array().unwrap().len(), site.world.deployment.behind().count());
     assert!(programs
@@ -769,7 +769,7 @@ async fn an_owner_rules_and_a_watcher_sees_it() {
         .all(|row| row["secondsLeft"].as_u64().unwrap() > 300 * 86_400 && row["done"] == ""));
 }
 
-/// The task that node 1 is given, of this number or a later one: a node's record says which task it had last.
+/// The task of node 1, of this number or a later one: a node's record keeps its last task.
 async fn given(account: &Account, first: u64) -> u64 {
     loop {
         let view = account.muster().read(IMuster::nodeCall { number: 1 }).await.unwrap();
@@ -789,7 +789,7 @@ async fn a_prompt_goes_in_and_a_picture_comes_out() {
     let (prompt, picture, store, liar) = (at("prompt.json"), at("picture.png"), at("store"), at("liar"));
     fs::write(&prompt, "{\"prompt\":\"a muster\"}").unwrap();
 
-    // Nothing is paid where no store takes the input.
+    // Nothing is paid if no store takes the input.
     let task = ["--kind", "sd", "--input", &prompt, "--fee", "70000", "--receipt"];
     let before = person.done(&["account", "show"])["balance"].clone();
     let nowhere = format!("{prompt}/below");
@@ -797,7 +797,7 @@ async fn a_prompt_goes_in_and_a_picture_comes_out() {
     assert!(refused["error"].as_str().unwrap().contains("nothing was paid: no store takes the input"), "{refused}");
     assert_eq!(person.done(&["account", "show"])["balance"], before);
 
-    // The node's program: finds the input by its digest, and puts what comes of it beside it.
+    // The node's program: finds the input by its digest, and puts a result beside it.
     let result = b"\x89PNG, or so".to_vec();
     let (stores, digest) = (Stores::open(&[&store], Bounds::default()).unwrap(), digest_of(&fs::read(&prompt).unwrap()));
     let node = {
@@ -825,7 +825,7 @@ async fn a_prompt_goes_in_and_a_picture_comes_out() {
     let report = person.done(&[&fetch[..], &["--store", &store]].concat());
     assert_eq!(fs::read(&picture).unwrap(), result);
     assert!(report["attempts"][0].as_str().unwrap().contains("corrupt"), "{report}");
-    // Gone, and where the node says that it is: in words, not codes.
+    // Gone from where the node says that it is: the error is in words, not codes.
     fs::remove_file(&picture).unwrap();
     let lost = person.fails(1, &fetch);
     let said = lost["error"].as_str().unwrap();
@@ -837,7 +837,7 @@ async fn a_prompt_goes_in_and_a_picture_comes_out() {
     assert_eq!(person.says(&["task", "result", &id]).trim(), found.to_string());
 }
 
-/// A text that is read while its node makes it, and one that is not what the node answers.
+/// A text that is read while its node makes it, and one that is not the node's answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_is_printed_while_it_is_made_and_the_chain_says_whether_it_is_the_answer() {
     let mut site = Site::new(&[]).await;
@@ -972,7 +972,7 @@ async fn an_owner_proposes_withdraws_and_hands_calls_over() {
     assert_eq!(rows(), [["parameter", "unbonding", "86400"]]);
     owner.fails(1, &["admin", "renounce-upgrades"]);
 
-    // To be sent by another, without a key and without anything sent.
+    // For another sender, without a key and without sending anything.
     let without = |arguments: &[&str]| {
         let output = owner.command(arguments).env_remove("PRIVATE_KEY").output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -982,7 +982,7 @@ async fn an_owner_proposes_withdraws_and_hands_calls_over() {
     assert_eq!(data.trim(), alloy::primitives::Bytes::from(IMuster::setPausedCall { on: true }.abi_encode()).to_string());
     assert!(said.contains(&owner.address().to_string()), "{said}");
     assert_eq!(owner.done(&["network"])["paused"], false);
-    // What would be refused now is said, and no hindrance.
+    // A present refusal is printed as a warning.
     let (_, said) = without(&["admin", "--calldata", "accept", "unbonding"]);
     assert!(said.contains("refused: TooEarly"), "{said}");
     let file = site.homes.path().join("batch.json");
@@ -1044,7 +1044,7 @@ async fn an_exporter_tells_what_owners_watch_also_when_programs_have_expired() {
         let line = format!("muster_endpoint_{metric}{{endpoint=\"{}\"}} {value}", url.trim_end_matches('/'));
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
     }
-    // Where another serves already, that is said, and by what flag.
+    // An address in use is reported, with the flag to change it.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap().to_string();
     for command in ["exporter", "keeper"] {
@@ -1053,7 +1053,7 @@ async fn an_exporter_tells_what_owners_watch_also_when_programs_have_expired() {
         assert!(said.starts_with(&format!("cannot serve metrics at {at} (`--listen`): Address already in use")), "{said}");
     }
 
-    // What can list the programs has expired with the others.
+    // The program that lists the programs has expired with the others.
     site.world.travel(366 * 86_400);
     let text = owner.says(&["exporter", "--once"]);
     assert_eq!(up(&text, " 0.0"), programs, "{text}");
@@ -1118,11 +1118,11 @@ async fn a_signer_elsewhere_signs_for_an_operator() {
     let join = ["node", "join", "--gpu", "NVIDIA RTX 4090", "--plain", "--vram", "24"];
     assert_eq!(with(&place, &join).0, Some(0));
     assert_eq!(with(&place, &["node", "status"]).1["operator"], serde_json::json!(account));
-    // Which of several is to be said, and one of its own.
+    // With several accounts, one must be chosen, and one that exists.
     let (code, said) = with(&site.url, &["node", "pause"]);
     assert_eq!(code, Some(6), "{said}");
     assert_eq!(with(&format!("{}#{}", site.url, Address::repeat_byte(1)), &["node", "pause"]).0, Some(6));
-    // What this is built without is said.
+    // A feature missing from this build is named.
     let (code, said) = with("aws:key", &["account", "show"]);
     assert!(cfg!(feature = "aws") || code == Some(6) && said["error"].as_str().unwrap().contains("the feature `aws`"), "{said}");
     let wrong = nobody.command(&["account", "show"]).env("MUSTER_SIGNER", "elsewhere").output().unwrap();

@@ -28,7 +28,7 @@ IMAGES, STEPS = 4, 100
 # The longest answer of the server that is read, in bytes.
 LONGEST = 256 << 20
 FIELDS = ("prompt", "negative_prompt", "seed", "steps", "guidance", "width", "height")
-# What says how an image looks: ComfyUI adds its workflow, in which no two requests are alike.
+# The chunks that determine an image: ComfyUI adds its workflow, which is unique to each request.
 LOOKS = (b"IHDR", b"IDAT", b"IEND")
 
 
@@ -37,14 +37,14 @@ class Server:
         self.url = url.rstrip("/")
 
     def ask(self, path, value=None):
-        """Bytes that it says."""
+        """The bytes of its answer."""
         asked = urllib.request.Request(f"{self.url}/{path}", None if value is None else json.dumps(value).encode(), {"Content-Type": "application/json"})
         try:
             with urllib.request.urlopen(asked, timeout=60) as answered:
                 return answered.read(LONGEST)
         except urllib.error.HTTPError as error:
             said = error.read(2_000).decode("utf-8", "replace").replace("\n", " ")
-            # Tasks choose values within bounds alone: what it refuses is the operator's workflow.
+            # Tasks only choose values within bounds, so a refusal concerns the operator's workflow.
             raise RuntimeError(f"ComfyUI answers {error.code}: {said}") from None
         except (OSError, http.client.HTTPException) as error:
             raise RuntimeError(f"ComfyUI does not answer: {error}") from None
@@ -81,7 +81,7 @@ def filled(part, values):
 
 
 def wait(server, until, started):
-    """What it runs on, once it answers."""
+    """Its system, once it answers."""
     while True:
         try:
             return server.json("system_stats")
@@ -126,7 +126,7 @@ def main():
 
     def draw(values):
         here = filled(workflow, values)
-        # Saved anew each time, also where everything before it is as it was.
+        # Saved anew each time, even if everything before it is cached.
         here[saves[0]]["inputs"]["filename_prefix"] = f"muster-{uuid.uuid4().hex}"
         asked = server.json("prompt", {"prompt": here, "client_id": "muster"})
         which, until = asked["prompt_id"], time.monotonic() + given.request_within
@@ -158,7 +158,7 @@ def main():
             if type(values[side]) is not int or values[side] % 16 or not 64 <= values[side] <= given.largest:
                 raise TaskFault(f"`width` and `height` are multiples of 16 from 64 to {given.largest}")
         for name in ("negative_prompt", "steps", "guidance"):
-            # What a workflow fixes, no task may ask for.
+            # A task cannot ask for a value that the workflow fixes.
             if name in value and f'"${name}"' not in text:
                 raise TaskFault(f"`{name}` is fixed by this model's workflow")
         seed = number(value.get("seed", 0), "seed", 0, 2**32 - 1, whole=True)

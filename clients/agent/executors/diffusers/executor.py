@@ -33,7 +33,7 @@ def main():
     cards.settle(torch, device, given.threads)
 
     def draw(prompt, negative, seed, steps, guidance, width, height):
-        # Noise of the processor: cards draw otherwise than one another.
+        # Noise from the processor: cards' generators differ.
         noise = torch.Generator("cpu").manual_seed(seed)
         more = {} if negative is None else {"negative_prompt": negative}
         with torch.inference_mode():
@@ -53,7 +53,7 @@ def main():
         free, where = cards.free(torch, device)
         cards.fits(needs, free, where, "take a smaller model, a smaller --largest, or a card with more memory that nothing else uses")
         index = json.loads((place / "model_index.json").read_text())
-        # A filter that makes some pictures black makes them all alike.
+        # A filter that blackens some pictures would make them equal.
         without = {part: None for part in ("safety_checker", "feature_extractor") if part in index}
         variant = "fp16" if any(file.name.endswith(".fp16.safetensors") for file in cards.files(place)) else None
         pipe = diffusers.AutoPipelineForText2Image.from_pretrained(
@@ -64,7 +64,7 @@ def main():
         return pipe.to(device)
 
     pipe = cards.or_exit(load, name)
-    # The largest image there can be: what does not fit is found out before a task is.
+    # The largest possible image: if it does not fit, fail before the first task.
     if device == "cuda":
         cards.or_exit(lambda: draw("", None, 0, 1, given.guidance, given.largest, given.largest), name)
         torch.cuda.empty_cache()

@@ -54,7 +54,7 @@ def main():
             answer = {"model": NAME, "embeddings": [row.tolist() for row in rows]}
             Path(task["output"]).write_text(json.dumps(answer, separators=(",", ":")), encoding="utf-8")
 
-    # Which letters there are hangs on Python's version: golden/writing.json has some that only the newer ones know.
+    # The known letters depend on Python's version: golden/writing.json has some that only newer ones know.
     stack = f"all-MiniLM-L6-v2, numpy {np.__version__}, Unicode {unicodedata.unidata_version}"
     serve("embeddings", "1", ["gpt"], stack, run)
 

@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 by NumPy alone, in 64 bits.
 
-The weights have 32. What processors, kernels and numbers of threads make different in the last bits of 64 is gone where the
-result is rounded to six decimals: not by proof, but all but always.
+The weights have 32. Differences between processors, kernels and numbers of threads in the last bits of 64 vanish when
+the result is rounded to six decimals: not provably, but almost always.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import numpy as np
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
 LAYERS, HEADS, WIDTH = 6, 12, 384
-# As the model was trained; what is longer is cut.
+# The limit that the model was trained with; longer texts are cut.
 TOKENS = 256
 DIGESTS = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -96,7 +96,7 @@ class MiniLM:
     def embed(self, numbers):
         """The embedding of a text by its pieces' numbers: 384 numbers, of length 1, of six decimals.
 
-        One text at a time: beside others in a batch it would be multiplied by other kernels.
+        One text at a time: in a batch, other kernels would multiply it.
         """
         count = len(numbers)
         x = self.arrays["embeddings.word_embeddings.weight"][numbers].astype(np.float64)

@@ -14,7 +14,7 @@ def _space(char):
 
 
 def _punctuation(char):
-    # All of ASCII that is neither letter, digit nor space, also what Unicode calls a symbol.
+    # All of ASCII that is neither letter, digit nor space, including Unicode's symbols.
     return 33 <= ord(char) <= 47 or 58 <= ord(char) <= 64 or 91 <= ord(char) <= 96 or 123 <= ord(char) <= 126 or (
         unicodedata.category(char).startswith("P")
     )

@@ -1,8 +1,8 @@
-"""Pictures by formulas: hills under a sky, which follow from a text and a number.
+"""Pictures by formulas: hills under a sky, derived from a text and a number.
 
-This is no diffusion model, and draws nothing of what the text says. It does what an executor of one has to do: the same picture
-for the same input, as PNG files of 8 bits a channel, one after the other. The agent hashes them. docs/executors.md says how a
-diffusion model is put in its place.
+This is no diffusion model, and ignores the text's meaning. It behaves as an executor of one must: the same picture
+for the same input, as PNG files of 8 bits a channel, one after the other. The agent hashes them. docs/executors.md explains how to
+replace it by a diffusion model.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ IMAGES = 4
 
 
 class Chance:
-    """Numbers between 0 and 1 that follow from a text, on every machine the same."""
+    """Numbers between 0 and 1 derived from a text, on every machine the same."""
 
     def __init__(self, text):
         self.seed, self.drawn = hashlib.sha256(text.encode("utf-8", "replace")).digest(), 0

@@ -33,12 +33,12 @@ class Server:
         self.head = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
 
     def ask(self, path, value=None):
-        """What it says, and how it calls itself."""
+        """The server's answer, and its name."""
         with self.answering(path, value) as answered:
             return json.loads(answered.read(LONGEST)), answered.headers.get("Server", "")
 
     def hear(self, path, value):
-        """What it says bit by bit; all at once, where it does not do so."""
+        """The server's answer piece by piece; in one piece, if it does not stream."""
         with self.answering(path, value) as answered:
             if not answered.headers.get("Content-Type", "").startswith("text/event-stream"):
                 yield json.loads(answered.read(LONGEST))
@@ -60,7 +60,7 @@ class Server:
                 yield answered
         except urllib.error.HTTPError as error:
             said = error.read(2_000).decode("utf-8", "replace").replace("\n", " ")
-            # What it would refuse from anybody. 401, 404 and 429 say something of this server.
+            # Any server would refuse it. 401, 404 and 429 concern this server.
             if error.code in (400, 413, 422):
                 raise TaskFault(f"the server refuses the request: {said}") from None
             raise RuntimeError(f"the server answers {error.code}: {said}") from None
@@ -69,7 +69,7 @@ class Server:
 
 
 def wait(server, model, until, started):
-    """Until the server has the model."""
+    """Waits until the server has the model."""
     while True:
         try:
             listed, kind = server.ask("models")
@@ -104,7 +104,7 @@ def main():
     told = {"model": given.model, "server": kind, "root": about.get("root"), "owner": about.get("owned_by"), "extra": extra}
 
     def asked(request, **how):
-        """Where, and what."""
+        """The path and body of a request."""
         path, given_as = ("completions", "prompt") if request["messages"] is None else ("chat/completions", "messages")
         fields = {field: request[field] for field in ("max_tokens", "temperature", "top_p", "seed", given_as)}
         return path, {**extra, "model": given.model, **fields, "n": 1, **how}
@@ -120,7 +120,7 @@ def main():
             end = "length" if choice.get("finish_reason") == "length" else "stop"
         except (KeyError, IndexError, TypeError):
             raise RuntimeError(f"the server answers what is no completion: {json.dumps(answered)[:200]}") from None
-        # A server that says what it runs on is another one when that is.
+        # A server that names its stack counts as another one when the name changes.
         return {"text": text, "tokens": tokens, "end": end}, answered.get("system_fingerprint")
 
     def grow(request, result, prints):
@@ -128,7 +128,7 @@ def main():
         text, tokens, end = "", None, None
         try:
             for said in server.hear(*asked(request, stream=True, stream_options={"include_usage": True})):
-                # The result names the stack before its texts: as the server says with the first of them.
+                # The result names the stack before its texts, and the server names it with the first of them.
                 prints.setdefault("first", cards.fingerprint({**told, "prints": sorted(filter(None, [said.get("system_fingerprint")]))}))
                 tokens = (said.get("usage") or {}).get("completion_tokens", tokens)
                 for choice in said.get("choices") or []:

@@ -1,8 +1,8 @@
-"""Runs a command for each task: executor.py KIND COMMAND [ARGUMENT ...], to begin one's own with.
+"""Runs a command for each task, as a start for an executor of one's own: executor.py KIND COMMAND [ARGUMENT ...]
 
 The command finds the task in its environment: MUSTER_ID, MUSTER_KIND, MUSTER_UNITS, MUSTER_MODELS (a line each), MUSTER_INPUT,
-MUSTER_OUTPUT, MUSTER_DEADLINE. It reads the input file and writes the output file. It ends with 0; with 2 for what no node could
-run; with anything else if it is this node's fault. The last line of its standard error is the reason.
+MUSTER_OUTPUT, MUSTER_DEADLINE. It reads the input file and writes the output file. Its exit status is 0 for success, 2 for a task
+that no node could run, and anything else for a fault of this node. The last line of its standard error is the reason.
 """
 
 import os

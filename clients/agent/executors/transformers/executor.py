@@ -22,7 +22,7 @@ from lines import TaskFault, serve  # noqa: E402
 from texts import Growing, answer, requests  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
-# A template that asks for today's date would have two nodes answer otherwise around midnight.
+# With a template that asks for today's date, nodes would answer differently around midnight.
 DATE = "01 Jan 2026"
 
 
@@ -71,12 +71,12 @@ class Words:
 
 
 def needs(config, place, context, attention, dtype):
-    """Bytes that a model takes on a card, by what for."""
+    """Bytes of a card's memory that a model needs, by purpose."""
     size = cards.DTYPES[dtype]
     heads = config["num_attention_heads"]
     head = config.get("head_dim") or config["hidden_size"] // heads
     cache = 2 * config["num_hidden_layers"] * (config.get("num_key_value_heads") or heads) * head * context * size
-    # What is computed meanwhile: eager attention keeps a square of the context for each head of a layer.
+    # Intermediate values: eager attention keeps a square of the context for each head of a layer.
     work = 8 * context * max(config.get("intermediate_size") or 0, config["hidden_size"]) * size
     work += heads * context * context * (size + 4) if attention == "eager" else 0
     return {"weights": cards.parameters(place) * size, f"cache of {context} tokens": cache, "work": work + cards.GIB // 2}
@@ -104,7 +104,7 @@ def main():
             use_safetensors=True, trust_remote_code=False, local_files_only=True,
         )  # fmt: skip
         model = model.to(device).eval()
-        # The longest prompt there can be: what does not fit is found out before a task is.
+        # The longest possible prompt: if it does not fit, fail before the first task.
         if device == "cuda":
             with torch.inference_mode(), kernel():
                 model(torch.zeros((1, given.context), dtype=torch.long, device=device), use_cache=True, logits_to_keep=1)
