@@ -1,5 +1,5 @@
-// What a change asks to be tested, for `script/test --changed`: node test/changed.mjs BASE prints lines `package NAME`, `client NAME` (one of
-// test/clients/run.sh) and `gas`, or `all`.
+// The tests that a change asks for, for `script/test --changed`: node test/changed.mjs BASE prints lines `package NAME`, `client NAME` (one
+// of test/clients/run.sh) and `gas`, or `all`.
 //
 // A package is tested if a file of it changed, if it depends on one that did, however far, or if its sources name a file that changed. A page of the
 // documentation is named by many and read by the tests of `muster-cli` alone.
@@ -8,12 +8,12 @@ import { readFileSync, readdirSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** What everything depends on. */
+/** Files that everything depends on. */
 const ALL = [
   /^Cargo\.(toml|lock)$/, /^rust-toolchain\.toml$/, /^package(-lock)?\.json$/, /^abi\//, /^script\/(env|setup|test|abi|lint)$/, /^test\/changed\.mjs$/,
 ];
 
-/** Clients of test/clients/run.sh, by what they are made of. */
+/** Clients of test/clients/run.sh, by their sources. */
 const CLIENTS = [
   [/^clients\/ts\//, ["examples", "package", "page", "release"]],
   [/^clients\/react\//, ["package"]],
@@ -28,8 +28,9 @@ const CLIENTS = [
 ];
 
 /**
- * `files` from the root; `packages` with `name`, `dir`, and of the workspace's packages `needs` (normal and build dependencies) and `tests`
- * (development dependencies); `mentions(dir, name)` tells whether a source under a directory names a file: "compiled" if it is part of the program.
+ * `files` are paths from the root. `packages` have `name`, `dir`, and of the workspace's packages `needs` (normal and build dependencies)
+ * and `tests` (development dependencies). `mentions(dir, name)` tells whether a source under a directory names a file: "compiled" if it is
+ * part of the program.
  */
 export function ask(files, packages, mentions) {
   if (files.some((file) => ALL.some((pattern) => pattern.test(file)))) return { all: true };
@@ -52,7 +53,7 @@ export function ask(files, packages, mentions) {
       if (how) (how === "compiled" ? changed : read).add(name);
     }
   }
-  // A library that changes changes those that are made of it; what only tests use changes no library.
+  // A library that changes changes those that are made of it; a dependency of tests alone changes no library.
   const code = [...changed];
   for (const name of code) {
     for (const other of packages) if (other.needs.includes(name) && !changed.has(other.name)) changed.add(other.name), code.push(other.name);
@@ -64,7 +65,7 @@ export function ask(files, packages, mentions) {
 function main(base) {
   const run = (command, ...args) => execFileSync(command, args, { encoding: "utf8", maxBuffer: 1 << 28 });
   const lines = (text) => text.split("\n").filter(Boolean);
-  // What was renamed changed at both places; what is new need not be known to git.
+  // A renamed file changed at both places; a new file need not be known to git.
   const files = [...lines(run("git", "diff", "--name-only", "--no-renames", base)), ...lines(run("git", "ls-files", "--others", "--exclude-standard"))];
   const metadata = JSON.parse(run("cargo", "metadata", "--no-deps", "--locked", "--format-version", "1"));
   const known = new Set(metadata.packages.map(({ name }) => name));

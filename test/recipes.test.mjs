@@ -1,5 +1,5 @@
 // node --test test/recipes.test.mjs
-// What CONTRIBUTING.md says of how many files a parameter, an event or a call is in, and of spare bits.
+// The claims of CONTRIBUTING.md about the files that a parameter, an event or a call is in, and about spare bits.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ const root = new URL("..", import.meta.url);
 const read = (file) => readFileSync(new URL(file, root), "utf8");
 const page = read("CONTRIBUTING.md");
 const list = execFileSync("git", ["ls-files", "*.rs", "*.ts", "*.tsx", "*.mjs", "*.sol", "*.sh", "*.py"], { cwd: root, encoding: "utf8" }).split("\n");
-// What `script/abi` writes, and the interface's second name in the client's crate.
+// The files that `script/abi` writes, and the interface's second name in the client's crate.
 const GENERATED = ["abi/muster.ts", "abi/parameters.ts", "clients/rust/src/IMuster.sol"];
 const sources = new Map(list.filter((file) => file && !GENERATED.includes(file)).map((file) => [file, read(file)]));
 const abi = JSON.parse(read("abi/IMuster.json"));
@@ -39,7 +39,7 @@ function hold(of, goal, all, exempt = () => false) {
   for (const words of all) {
     const found = having(words);
     for (const pattern of files) {
-      // What is found for a narrower pattern does not stand for a wider one.
+      // A file found for a narrower pattern does not stand for a wider one.
       const narrower = files.filter((other) => other !== pattern && !other.includes("*"));
       const fits = found.some((file) => matches(file, pattern) && (!pattern.includes("*") || !narrower.includes(file)));
       assert.ok(fits || exempt(words[0], pattern), `${words[0]} is not in ${pattern}`);

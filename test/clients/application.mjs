@@ -1,5 +1,5 @@
-// The contract of test/solidity as an application, through whichever client is handed in: it creates tasks, learns from their
-// receipts what became of them, and hands refunds on, with every end that a task can have.
+// The contract of test/solidity as an application, through the client that is handed in. It creates tasks, learns their fates from their
+// receipts, and hands refunds on, with every end that a task can have.
 import assert from "node:assert/strict";
 import { DEV_KEY } from "./node.mjs";
 import { stage } from "./stage.mjs";
@@ -86,7 +86,8 @@ export async function application(muster, client) {
   await measure("locate: running", "locate", running, Number(node), 0n);
   await measure("outcome: not ended", "outcome", running);
 
-  // Nobody is idle. Who signs for himself is queued at once; a contract could look where its task went and take it back, so it has a draw.
+  // Nobody is idle. The task of an account that signs itself is queued at once; a contract could look where its task went and revert, so it
+  // has a draw.
   const [created, queued] = await send(other.key, "createTask", [spec()], 10_007n);
   assert.deepEqual([created.name, created.args.drawBlock, queued.name], ["TaskCreated", 0n, "TaskQueued"]);
   await send(other.key, "cancel", [created.args.id, queued.args.ticket]);
@@ -178,7 +179,7 @@ export async function application(muster, client) {
     await draw(id);
     if (!last("TaskAborted", id) && last("TaskStarted", id)) await send(operator.key, "submit", [id, DIGEST]);
   }
-  // Whatever the queue held started when the one before it ended.
+  // Each queued task started when the one before it ended.
   for (let open = true; open; ) {
     const { task, status } = await client.call("node", [Number(node)]);
     open = BigInt(status) === 2n;

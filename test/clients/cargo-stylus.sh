@@ -27,7 +27,7 @@ if ! there; then
   (
     cd "$root"
     export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_LTO=off
-    # Alike for what runs and for what only compiles it, so that what both use is compiled once.
+    # The same for programs that run and for those that only compile it, so that their common crates are compiled once.
     export CARGO_PROFILE_RELEASE_BUILD_OVERRIDE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_STRIP=debuginfo CARGO_PROFILE_RELEASE_DEBUG=false
     cargo install cargo-stylus --version "$version" --locked --force --root "$tools" --target-dir "$tools/build"
   ) >"$tools/install.log" 2>&1 || { tail -n 30 "$tools/install.log" >&2; die "cargo install failed, see $tools/install.log"; }
@@ -37,8 +37,8 @@ fi
 [ "${1:-}" != --install ] || exit 0
 work=${1:-${TMPDIR:-/tmp}/muster-cargo-stylus}
 
-# The compiler. cargo-stylus calls a plain `cargo build --target wasm32-unknown-unknown`, so what differs goes through
-# the environment, and overrides the toolchain file, which must name a version all the same.
+# The compiler. cargo-stylus calls a plain `cargo build --target wasm32-unknown-unknown`, so the differences go through the environment, and
+# override the toolchain file, which must name a version all the same.
 toolchain=$(rustup show active-toolchain | cut -d' ' -f1)
 export RUSTUP_TOOLCHAIN=$toolchain
 sysroot=$(rustc --print sysroot)
@@ -46,7 +46,7 @@ config=
 if [ -d "$sysroot/lib/rustlib/wasm32-unknown-unknown" ]; then
   channel=$(rustc --version | cut -d' ' -f2)
 else
-  # What script/setup found for the contracts: a compiler, its library's sources, rust-lld.
+  # The tools that script/setup found for the contracts: a compiler, its library's sources, rust-lld.
   found() { sed -n "s/^$1=//p" "$root/.muster/wasm"; }
   [ -f "$root/.muster/wasm" ] || die "no compiler has the wasm32 standard library: run script/setup, or rustup target add wasm32-unknown-unknown"
   RUSTC=$(found rustc)

@@ -12,7 +12,7 @@ same() { [ "$2" = "$3" ] || { echo "cast: $1 is $2, not $3" >&2; exit 1; }; }
 field() { node -p "JSON.parse(require('fs').readFileSync(0, 'utf8'))$1"; }
 # Declarations are taken from the interface: an event as cast wants it, or an error's types.
 declaration() { sed -nE "s/^ *$1 ($2\(.*\));\$/\1/p" ../../abi/IMuster.sol; }
-# What a view gives that returns one struct: its types, and where among them a field is.
+# The types of a view that returns one struct, and the place of a field among them.
 returned() { node -p "$1_of = require('../../abi/IMuster.json').find((entry) => entry.name === '$1').outputs[0].components, $2"; }
 types_of() { returned "$1" "'(' + $1_of.map((part) => part.type).join() + ')'"; }
 place_of() { returned "$1" "$1_of.findIndex((part) => part.name === '$2')"; }

@@ -8,7 +8,7 @@ import solc from "solc";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const target = "devnode/tests/Probe.json";
 
-/** A contract's interface and initcode. `file` is its source's path in the project, named like the contract; `source` is what stands there. */
+/** A contract's interface and initcode. `file` is its source's path in the project, named like the contract; `source` is the text there. */
 export function compile(file = "test/clients/Probe.sol", source = readFileSync(root + file, "utf8")) {
   const read = (path) => readFileSync(root + path, "utf8");
   const name = posix.basename(file, ".sol");

@@ -12,7 +12,7 @@
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 
-/** What may be set, at the start and later. */
+/** Settings, for the start and later. */
 export const DEFAULTS = {
   /** Blocks that one eth_getLogs may span, both ends counted. */
   logsRangeMax: Infinity,
@@ -28,7 +28,7 @@ export const DEFAULTS = {
   tooMany: "http",
   /** How many blocks each machine behind the endpoint is behind the node. They answer in turn, so several of them disagree. */
   lags: [0],
-  /** What a machine says to a range beyond its head: "short": the logs that it has; "error": that it ends before, as go-ethereum since 2026. */
+  /** A machine's answer to a range beyond its head: "short": the logs that it has; "error": that it ends before, as go-ethereum since 2026. */
   beyond: "short",
   /** "latest": estimates that name no block or "pending" are made in the newest, as for a client or a gateway that names it. */
   estimateAt: "",
@@ -37,7 +37,7 @@ export const DEFAULTS = {
 const hex = (number) => `0x${number.toString(16)}`;
 const error = (code, message, data) => ({ error: { code, message, ...(data && { data }) } });
 
-/** A range refused as providers do, in their own codes and words; some say what would be taken. */
+/** A range refused as providers do, in their own codes and words; some say which range would be taken. */
 export const PROVIDERS = {
   infura: (from, to, most) => error(-32602, `range ${to - from} exceeds limit of ${most}`),
   alchemy: (from, _to, most) =>
@@ -68,7 +68,7 @@ const AT = {
   eth_getTransactionByBlockNumberAndIndex: 0,
   eth_feeHistory: 1,
 };
-/** What such a call gives for a block that is not there yet, where that is no error. */
+/** Answers for a block that is not there yet, where that is no error. */
 const NOTHING = new Set([
   "eth_getBlockByNumber",
   "eth_getBlockReceipts",
@@ -160,7 +160,7 @@ export class Endpoint {
     return answer.error ? { error: answer.error } : { result: answer.result };
   }
 
-  /** What a machine says that is so many blocks behind; a test may say something else. */
+  /** The answer of a machine that is so many blocks behind; a test may change it. */
   async answer({ method, params = [] }, lag) {
     const { estimateAt } = this.settings;
     if (method === "eth_estimateGas" && estimateAt && (params[1] ?? "pending") === "pending") params = [params[0], estimateAt, ...params.slice(2)];
@@ -179,7 +179,7 @@ export class Endpoint {
     }
     const { result, ...failed } = await this.#ask(method, shifted);
     if (failed.error) return failed;
-    // What is asked for by a hash and lies in a block that this machine has not seen.
+    // A result that is asked for by a hash and lies in a block that this machine has not seen.
     if (result?.blockNumber && method !== "eth_getBlockByHash" && Number(result.blockNumber) > head) {
       if (method === "eth_getTransactionByHash")
         return { result: { ...result, blockNumber: null, blockHash: null, transactionIndex: null, blockTimestamp: null } };

@@ -59,7 +59,7 @@ async function rpc(method, ...params) {
 }
 const encode = (functionName, args = []) => encodeFunctionData({ abi, functionName, args });
 
-// ---------------------------------------------------------------- what is done without an estimate
+// ---------------------------------------------------------------- calls without an estimate
 
 /** Sends with plenty of gas; gives the events, or nothing if it was refused. */
 async function attempt(from, to, data, value = 0n) {
@@ -114,7 +114,7 @@ const commitment = (...opening) =>
 await rpc("anvil_autoImpersonateAccount", true);
 const owner = { key: DEV_KEY, address: privateKeyToAccount(DEV_KEY).address };
 const crowd = await actor("crowd");
-/** Who runs a node: a key for half of them, a contract for the others. */
+/** The operators of nodes: a key for half of them, a contract for the others. */
 const operators = new Map();
 const { stakeUnit } = await view("overview");
 const [[stake], [fee]] = [await view("parameter", [number("minStake")]), await view("parameter", [number("groupFee")])];
@@ -171,7 +171,7 @@ const openings = [];
 for (const member of three.nodes) openings.push(await committed(three, member));
 await mine(4);
 for (const opening of openings.slice(1)) await tell(crowd.address, "reveal", opening);
-/** What a node of a key (0) and one of a contract (1) can do. */
+/** Calls that a node of a key (0) and one of a contract (1) can make. */
 const ready = [];
 for (const byContract of [false, true]) {
   const [single, checked] = [await runningOn(SINGLE, byContract), await runningOn(SAMPLED, byContract)];
@@ -243,7 +243,7 @@ const byCast = async (key, { to, data, value }) => {
   const words = ["send", "--async", "--private-key", key, "--rpc-url", asked.url, "--value", String(value), to, data];
   return (await promisify(execFile)(cast, words)).stdout.trim();
 };
-/** Each sends with nothing but what must be said, and gives the hash. `byContract`: through a contract of the caller's. */
+/** Each sends with the required fields alone, and gives the hash. `byContract`: through a contract of the caller's. */
 const CLIENTS = [
   { name: "viem", endpoint: asked, send: byViem },
   { name: "ethers", endpoint: asked, send: byEthers(providers[0]) },
@@ -259,8 +259,8 @@ snapshot = await rpc("evm_snapshot");
 const eight = Array.from({ length: 8 }, (_, i) => spec(SINGLE, MODELS.slice(0, i % 3)));
 const operate = (client, task, name, args) => ({ by: operators.get(task), name, args });
 /**
- * What is sent, and by whom where not by the client's own account; `first`: whether the client has just created a task; `calm`: whether others
- * only come after the estimate, because draws that are due before would refuse it.
+ * The call, and its sender where that is not the client's own account. `first` is whether the client has just created a task. `calm` is
+ * whether others only come after the estimate, because draws that are due before would refuse it.
  */
 const CALLS = {
   createTask: { first: (i) => i % 2 === 1, call: () => ({ name: "createTask", args: [spec(SINGLE)], value: FEES[SINGLE] }) },

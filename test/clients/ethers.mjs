@@ -33,7 +33,7 @@ const mined = async (sending) => {
   assert.equal(receipt.status, 1);
   return receipt;
 };
-/** What has been asked so far is answered: a watcher asks where it begins, and tells nobody when it has. */
+/** All earlier requests are answered: a watcher asks where it begins, and tells nobody when it has. */
 const heardOut = async () => {
   await new Promise((resolve) => setTimeout(resolve, 200));
   for (let i = 0; i < 3; i++) await Promise.all([provider.send("eth_chainId", []), socket.send("eth_chainId", [])]);
@@ -164,7 +164,7 @@ if (await timeTravel()) {
 await until("the newest head", async () => heads.at(-1) === (await provider.getBlockNumber()));
 await muster.removeAllListeners();
 
-// What Muster cannot show: constructors, reasons, panics, a transaction that fails after it was sent.
+// Cases that Muster cannot show: constructors, reasons, panics, a transaction that fails after it was sent.
 const { abi, bytecode } = compile();
 const probe = await new ContractFactory(abi, bytecode, boss).deploy(boss.address, 40n, { value: parseEther("1") });
 await probe.waitForDeployment();

@@ -1,5 +1,5 @@
-// The examples of docs/examples.md, as printed: their blocks are copied into an empty project with viem, ethers, tsx and the package installed, the
-// operator is started, and the applications have to see their tasks succeed, and to send nothing where they should not.
+// The examples of docs/examples.md, as printed. Their blocks are copied into an empty project with viem, ethers, tsx and the package
+// installed, and the operator is started. The applications must see their tasks succeed, and send nothing where they should not.
 // RPC_URL=http://... CHAIN_ID=... MUSTER=0x... MUSTER_PACKAGE=muster-client-....tgz node examples.mjs
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -17,7 +17,7 @@ const modules = fileURLToPath(new URL("node_modules", import.meta.url));
 const example = readFileSync(join(root, "docs/examples.md"), "utf8");
 const blocks = [...example.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language, text]) => ({ language, text }));
 
-// What the shell block sets up, from what is installed here instead of from the network.
+// The shell block's setup, from the packages installed here instead of from the network.
 const shell = blocks.find(({ language }) => language === "sh").text;
 for (const step of ["npm init -y", "npm pkg set type=module", "npm install viem ethers tsx", "npm install ../muster/clients/ts/muster-client-0.1.0.tgz", "cp -r ../muster/abi ."]) {
   assert.ok(shell.includes(step), `the page's shell block has no "${step}"`);
@@ -29,7 +29,7 @@ npm("pkg", "set", "type=module");
 mkdirSync(join(project, "node_modules/muster-client"), { recursive: true });
 for (const name of readdirSync(modules)) symlinkSync(join(modules, name), join(project, "node_modules", name));
 execFileSync("tar", ["xzf", process.env.MUSTER_PACKAGE, "--strip-components=1", "-C", join(project, "node_modules/muster-client")]);
-// What the package is made of, in its own versions, as npm would install it.
+// The package's dependencies, in its own versions, as npm would install it.
 const own = join(project, "node_modules/muster-client");
 for (const name of Object.keys(JSON.parse(readFileSync(join(own, "package.json"), "utf8")).dependencies)) {
   mkdirSync(dirname(join(own, "node_modules", name)), { recursive: true });
@@ -45,7 +45,7 @@ for (const { language, text } of blocks.filter(({ language }) => ["ts", "js"].in
 assert.deepEqual(files, ["application.ts", "plain.ts", "operator.mjs"]);
 assert.ok(shell.includes("node operator.mjs") && shell.includes("npx tsx application.ts"));
 
-// What a contract does compiles within one.
+// A contract's lines compile within one.
 const { text: solidity } = blocks.find(({ language }) => language === "solidity");
 compile("test/solidity/Example.sol", `pragma solidity ^0.8.24;
 import {IMuster} from "../../abi/IMuster.sol";
@@ -114,7 +114,7 @@ const key = await funded("502");
 const { address: loser } = new Wallet(key);
 const otherChain = { CHAIN_ID: "421614" };
 const has = await provider.getBalance(loser);
-/** A program that has to fail, say why, and send nothing. */
+/** A program that must fail, say why, and send nothing. */
 const fails = async (name, says, settings) => {
   const { code, out } = await ran(name, key, settings);
   assert.ok(code !== 0 && says.test(out), `${name} with ${JSON.stringify(settings)}: ${code}\n${out}`);

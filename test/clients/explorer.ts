@@ -1,4 +1,4 @@
-// What an explorer knows that has read nothing but events, each by a filter, and the comparison of all of it with the views.
+// The knowledge of an explorer that has read nothing but events, each by a filter, and the comparison of all of it with the views.
 import assert from "node:assert/strict";
 import { type Address, type GetContractEventsReturnType, type Hex, type PublicClient, encodeEventTopics, keccak256, numberToHex, pad, toHex } from "viem";
 import { musterAbi } from "../../abi/muster";
@@ -249,7 +249,7 @@ class State {
   }
 }
 
-/** Reads events of a Muster by filters, and compares what they come to with its views. */
+/** Reads events of a Muster by filters, and compares the resulting state with its views. */
 export class Index {
   private times = new Map<bigint, bigint>();
 
@@ -278,7 +278,7 @@ export class Index {
     return logs.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
   }
 
-  /** What the events come to is what the views say, to the wei. */
+  /** The state from events equals that of the views, to the wei. */
   async compare() {
     const state = new State();
     const logs = await this.logs();

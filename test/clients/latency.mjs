@@ -1,8 +1,9 @@
 // An application as it is by default: creates tasks, one after the other, sees each to its end, and says when: node latency.mjs N
 //
-// RPC_URL, CHAIN_ID, MUSTER and PRIVATE_KEY say where and by whom; the package is that of clients/ts, built. For each task a line of JSON: its id, and
-// when it was asked for, known to be created, known to be placed, and seen to have ended, in milliseconds since 1970. Between two tasks a second or so
-// passes, at random, so that they come at any moment between two blocks.
+// RPC_URL, CHAIN_ID, MUSTER and PRIVATE_KEY give the node, the contract and the account; the package is that of clients/ts, built. For each
+// task it prints a line of JSON, with the task's id and four times in Unix milliseconds. They are when it was asked for, known to be
+// created, known to be placed, and seen to have ended. Between two tasks a second or so passes, at random, so that they come at any moment
+// between two blocks.
 import { createWalletClient, defineChain, http } from "../../clients/ts/node_modules/viem/_esm/index.js";
 import { privateKeyToAccount } from "../../clients/ts/node_modules/viem/_esm/accounts/index.js";
 import { TaskKind, musterActions } from "../../clients/ts/dist/index.js";

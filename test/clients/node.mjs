@@ -1,4 +1,4 @@
-// Where the node and the contract are, and what every script needs.
+// The addresses of the node and the contract, and the values that every script needs.
 export const RPC_URL = process.env.RPC_URL ?? "http://127.0.0.1:8547";
 export const WS_URL = process.env.WS_URL ?? RPC_URL.replace(/^http/, "ws");
 // The Nitro development node's public key.

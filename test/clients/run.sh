@@ -5,9 +5,22 @@
 #   test/clients/run.sh                      starts the embedded node (the newest build; DEVNODE names another)
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
-# Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# endpoint (the proxy that behaves as public endpoints do), release (what is published: test/release), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, examples (those of docs/examples.md), package (clients/ts, then clients/react), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), site (the documentation's, by script/site), runbook (incidents of docs/runbook.md, on a node of its own; needs muster built), cast and
-# cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: script/bench estimates, clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh, clients/explorer/large.sh.
+# Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of these:
+#
+#   endpoint       the proxy that behaves as public endpoints do
+#   release        the published packages (test/release)
+#   estimates      plain estimates suffice: CALLS of each call by each client, on a node of its own
+#   viem           also ethers and cast
+#   examples       those of docs/examples.md
+#   package        clients/ts, then clients/react; always on the embedded node
+#   indexer        clients/explorer; always on the embedded node, as is page
+#   executors      those of clients/agent, by themselves
+#   site           the documentation's, by script/site
+#   runbook        incidents of docs/runbook.md, on a node of its own; needs muster built
+#   cargo-stylus   which cargo-stylus.sh builds the first time
+#
+# Longer forms: script/bench estimates, clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh,
+# clients/explorer/large.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
@@ -84,7 +97,7 @@ play() {
       deploy viem-checked
       export CHECKED=$MUSTER
       deploy viem
-      # The types of abi/muster.ts first, then what it does.
+      # The types of abi/muster.ts first, then the client.
       node_modules/.bin/tsc --project .
       node_modules/.bin/tsx viem.ts
       ;;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Five incidents of docs/runbook.md, played by its commands on a development node of its own, whose time it moves: a bad program proposed and withdrawn,
-# an owner's key stolen, a queue held, an operator who leaves, programs expired; and the rehearsal of a parameter on a copy of that node. Needs muster, muster-dev and muster-devnode built (MUSTER_COMMAND,
-# MUSTER_CLI and MUSTER_DEVNODE name others) and the programs (script/build); cast is the one that script/setup or run.sh installed, or the path's.
+# Five incidents of docs/runbook.md, played by its commands on a development node of its own, whose time it moves. They are a bad program
+# proposed and withdrawn, an owner's key stolen, a queue held, an operator who leaves, and programs expired. Also the rehearsal of a
+# parameter on a copy of that node. Needs muster, muster-dev and muster-devnode built (MUSTER_COMMAND, MUSTER_CLI and MUSTER_DEVNODE name
+# others) and the programs (script/build); cast is the one that script/setup or run.sh installed, or the path's.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${CARGO_TARGET_DIR:-target}/debug

@@ -1,13 +1,13 @@
-// What the plays of test/clients have in common: actors with money, transactions whose events are kept, time.
+// Common parts of the plays of test/clients: actors with money, transactions whose events are kept, time.
 import assert from "node:assert/strict";
 import { compile } from "./compile.mjs";
 import { DEV_KEY } from "./node.mjs";
 import { declaredAs, newKey, numberOf } from "./story.mjs";
 
-/** A Muster and who plays on it; `client` is as the story's. */
+/** A Muster and its players; `client` is as the story's. */
 export function stage(muster, client) {
   const events = [];
-  /** The names of what has happened and of what was refused. */
+  /** The names of events and of refusals so far. */
   const seen = { event: new Set(), error: new Set() };
   const decode = ({ logs }) => {
     const own = logs

@@ -1,7 +1,7 @@
 // Every event and every error of the interface, through whichever client is handed in.
 //
-// The calls are the same for all clients; sending, calling and decoding is theirs. What must come out stands here. The
-// names of values are read from abi/IMuster.sol, not from the ABI that the client decodes with.
+// The calls are the same for all clients; sending, calling and decoding is theirs. The expected results stand here. The names of values are
+// read from abi/IMuster.sol, not from the ABI that the client decodes with.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -33,7 +33,7 @@ const GROUP_FEE = numberOf("groupFee");
 
 const SCORES = "takes a validation with scores, which the tests in Rust make";
 const RATED = "takes a group chosen by ratings, which the tests in Rust make";
-/** What neither this story nor validated.mjs brings about, and why. */
+/** Events and errors that neither this story nor validated.mjs brings about, and why. */
 const OUT_OF_REACH = {
   event: {
     GroupChosen: RATED,
@@ -69,7 +69,7 @@ const declared = (() => {
   return found;
 })();
 
-/** What was decoded, if it is declared like that. */
+/** The decoded value, if it is declared like that. */
 export function declaredAs(kind, { name, args }) {
   assert.ok(declared[kind][name], `${name} is no ${kind} of abi/IMuster.sol`);
   assert.deepEqual(Object.keys(args), declared[kind][name].map((value) => value.name), `names of ${name}`);
@@ -126,7 +126,7 @@ const sample = (type, i) => {
 /** The same as cast takes it. */
 const spelled = (value) => (Array.isArray(value) ? `[${value.map(spelled).join()}]` : String(value));
 
-/** What the chain would send, had it happened: encoded by cast from the declaration in abi/IMuster.sol. */
+/** The bytes that the chain would send, had it happened: encoded by cast from the declaration in abi/IMuster.sol. */
 function encoded(kind, name) {
   const inputs = declared[kind][name];
   const values = inputs.map(({ type }, i) => sample(type, i));
@@ -145,11 +145,10 @@ function encoded(kind, name) {
 /**
  * Plays the story on a contract with nobody in it, owned by the development account.
  *
- * The client gives `address` (of a key), `call(name, args)` (a view's result),
- * `encode(name, args)`, `send(key, {to, data, value})` (a receipt that succeeded), `refusal({from, to, data, value, gas})`
- * (decoded), `refused(from, name, args, value)` (the same by the client's own way of calling a function), `error(data)` and
- * `event(log)` (decoders, giving `{name, args}`), and `rpc(method, params)`; and if it likes `compare()`, which is called while
- * tasks are Pending, queued and running, and nodes wait apart.
+ * The client gives `address` (of a key), `call(name, args)` (a view's result), `encode(name, args)`, and `send(key, {to, data, value})` (a
+ * receipt that succeeded). It gives `refusal({from, to, data, value, gas})` (decoded), `refused(from, name, args, value)` (the same by the
+ * client's own way of calling a function), and `rpc(method, params)`. `error(data)` and `event(log)` are decoders, giving `{name, args}`.
+ * An optional `compare()` is called while tasks are Pending, queued and running, and nodes wait apart.
  *
  * `before` are the names that others have seen through the same client, `{event, error}`.
  */
@@ -196,7 +195,7 @@ export async function story(muster, client, before) {
   const gpus = new Set();
   const join = async (gpu, vram, models) => {
     const operator = await actor(4n * stake);
-    // Who joins first with a GPU pays for its name.
+    // The first to join with a GPU pays for its name.
     const fee = gpus.has(gpu) ? 0n : groupFee;
     gpus.add(gpu);
     const joined = one(await send(operator.key, "join", [gpu, vram, models], stake + fee), "NodeJoined");
@@ -236,7 +235,7 @@ export async function story(muster, client, before) {
 
   const compare = () => client.compare?.();
 
-  // The router and what lies behind it.
+  // The router and the programs behind it.
   await refusal({ data: "0xdeadbeef" }, "UnknownFunction", "0xdeadbeef");
   await refusal({ data: "0x", value: 1n }, "MalformedCalldata", "0x00000000");
   const joins = client.encode("join", ["", 0, []]).slice(0, 10);
@@ -375,19 +374,19 @@ export async function story(muster, client, before) {
   // Money that cannot be delivered stays owed.
   const { credit } = await client.call("account", [outsider]);
   await refuse("withdraw", [broken], "TransferFailed", broken, BigInt(credit));
-  // The switch stops what is new, never exits.
+  // The switch stops new tasks and nodes, never exits.
   await rule("setPaused", true);
   await creating({}, FEE, "PausedByOwner");
   await rule("setPaused", false);
   const [freed] = (await send(a.key, "submit", [queued.id, DIGEST])).filter((e) => e.name === "TaskSucceeded");
   assert.deepEqual([freed.args.id, freed.args.node, freed.args.resultDigest], [queued.id, a.node, DIGEST]);
   assert.deepEqual(one(await send(a.key, "quit"), "NodeQuit").operator, a.address);
-  // What has waited its time does not wait again when its operator leaves once more.
+  // Stake that has waited its time does not wait again when its operator leaves once more.
   await travel(DAY);
   await send(a.key, "join", [gpu, 48, []], stake);
   assert.deepEqual(one(await send(a.key, "quit"), "StakeReleased"), { account: a.address, amount: stake });
 
-  // What remains to be seen happen.
+  // Events that remain to be seen.
   const b = await join("NVIDIA A100", 80, [1n, 2n]);
   const c = await join("NVIDIA A100", 80, []);
   assert.deepEqual(one(await send(b.key, "raiseStake", [], stakeUnit), "StakeRaised"), {
@@ -465,7 +464,7 @@ export async function story(muster, client, before) {
   await send(app.key, "acceptOwnership");
   assert.equal((await client.call("owner", [])).toLowerCase(), outsider);
 
-  // What was emitted when the contract was deployed.
+  // Events of the contract's deployment.
   const past = await client.rpc("eth_getLogs", [{ address: muster, fromBlock: "0x0" }]);
   decode(past);
 

@@ -13,7 +13,7 @@ const FEE = 30_007n;
 
 /** An answer of one image whose perceptual hash differs from RIGHT's in these bits. */
 const image = (bits) => `0x${(0x2606cc31b1154b45n ^ bits).toString(16).padStart(16, "0")}${"00".repeat(24)}`;
-/** What an honest node has, what another honest one has, and two other pictures. */
+/** The answers of an honest node and of another honest one, and two other pictures. */
 const [RIGHT, NEAR, OTHER, ANOTHER] = [image(0n), image(0x102010n), image(0xffffffffn), image(0xffffffffn << 32n)];
 /** The code of an error. */
 const code = (number) => `0x${number.toString(16).padStart(64, "0")}`;
@@ -31,7 +31,7 @@ export async function validated(muster, client) {
   const operators = new Map();
   for (let i = 0; i < 3; i++) {
     const operator = await actor(stake + name);
-    // Who joins first with a GPU pays for its name.
+    // The first to join with a GPU pays for its name.
     await send(operator.key, "join", ["NVIDIA H100", 80, []], stake + (i ? 0n : name));
     operators.set(events.findLast((event) => event.name === "NodeJoined").args.node, operator);
   }
@@ -57,14 +57,14 @@ export async function validated(muster, client) {
   };
   const reveal = (opening) => send(user.key, "reveal", opening);
   const state = async (id) => BigInt(await app.call("state", [id]));
-  /** What the contract learns of a task that has ended. */
+  /** The contract's knowledge of a task that has ended. */
   const learn = async (id, expected, result = code(0)) => {
     assert.equal(await state(id), expected);
     await app.tell(user.key, "settle", [id]);
     assert.equal(await app.call("results", [id]), result);
   };
 
-  // Sampled, and the lot says no: what the node reveals is the result.
+  // Sampled, and the lot says no: the node's revealed value is the result.
   assert.equal(BigInt(await app.call("quote", [SAMPLED, 2])) * 3n, BigInt(await app.call("quote", [REPLICATED, 2])));
   await lottery(0);
   const alone = await request(SAMPLED);
@@ -95,7 +95,7 @@ export async function validated(muster, client) {
   await travel(rest.until - BigInt(timestamp));
   await send(user.key, "poke", [failing.node]);
 
-  // Sampled, and the lot says yes: two more run it, and three answers judge each other. `value` says what a node answers.
+  // Sampled, and the lot says yes: two more run it, and three answers judge each other. `value` gives a node's answer.
   await lottery(10_000);
   const validate = async (value) => {
     const { id, node } = await request(SAMPLED);

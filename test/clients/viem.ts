@@ -50,7 +50,7 @@ const mined = async (hash: Hex) => {
   assert.equal(receipt.status, "success");
   return receipt;
 };
-/** What has been asked so far is answered: a watcher asks where it begins, and tells nobody when it has. */
+/** All earlier requests are answered: a watcher asks where it begins, and tells nobody when it has. */
 const heardOut = async () => {
   await new Promise((resolve) => setTimeout(resolve, 200));
   for (let i = 0; i < 3; i++) await Promise.all([reader, socket].map((client) => client.request({ method: "eth_chainId" })));
@@ -69,7 +69,7 @@ const stops = [
 ];
 await heardOut();
 
-// The list of parameters is what the contract says itself, as far as it is the same in every network.
+// The list of parameters is that of the contract itself, as far as it is the same in every network.
 const parameter = (number: number) => reader.readContract({ ...muster, functionName: "parameter", args: [number] });
 for (const { number, name, default: begins, least, most } of musterParameters) {
   const [value, lowest, highest] = await parameter(number);
@@ -121,7 +121,7 @@ await mined(await application.writeContract({ ...muster, functionName: "createTa
 const [pending] = await reader.readContract({ ...muster, functionName: "pendingTasks", args: [0, 10] });
 assert.deepEqual([pending.creator, pending.fee], [application.account.address, FEE]);
 
-// What a page shows is read at once by Multicall3, one refusal among it. A node without that contract gets its code along.
+// A page's values are read at once by Multicall3, one refusal among them. A node without that contract gets its code along.
 const deployless = (await reader.getCode(chain.contracts.multicall3)) === undefined;
 assert.ok(!deployless || !(await timeTravel()), "Multicall3 is not at its address");
 const [overview, nodes, tasks, unknown] = await reader.multicall({
@@ -247,7 +247,7 @@ assert.deepEqual(
   [412346, 100000000n, 0n],
 );
 
-// What Muster cannot show: constructors, reasons, panics, a frame that fails below one that survives.
+// Cases that Muster cannot show: constructors, reasons, panics, a frame that fails below one that survives.
 const { abi, bytecode } = compile() as { abi: Abi; bytecode: Hex };
 const deployed = await mined(
   await boss.deployContract({ abi, bytecode, args: [boss.account.address, 40n], value: parseEther("1") }),

@@ -34,7 +34,7 @@ for line in sys.stdin:
         if does == "hangs":
             time.sleep(3600)
         if does == "stays":
-            # Whoever looks at nobody, and what he has started.
+            # A child that looks at nobody, and its own child.
             child = os.fork()
             with open(runs + ".pids", "a") as file:
                 file.write(f"{os.getpid()}\n")
@@ -56,7 +56,7 @@ for line in sys.stdin:
         sys.exit(3)
     answer = (text[::-1] + {"differs": "!", "rolls": os.urandom(8).hex()}.get(does, "")).encode()
     if does.startswith("shows") and run.get("stream"):
-        # The first half, then the other when it is told to go on; or what it does not answer.
+        # The first half, then the other when it is told to go on; or text that it does not answer.
         shown = answer.decode() if does == "shows" else "another text"
         say({"piece": {"id": run["id"], "text": shown[: len(shown) // 2]}})
         while open(behaviour).read().strip() == does:

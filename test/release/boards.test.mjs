@@ -1,4 +1,5 @@
-// Boards and rules for who watches: dashboards by Grafana's own types, each expression by Prometheus' own grammar, and that they name what each other's fields mean.
+// Boards and rules for operators of monitoring: dashboards by Grafana's own types, each expression by Prometheus' own grammar, and that
+// they name the meanings of each other's fields.
 // Neither Grafana nor Prometheus runs here. That the metrics are there is looked at where they are made: clients/agent, clients/cli.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -15,7 +16,7 @@ const WHO = ["agent", "cli"];
 const boardOf = (who) => JSON.parse(read(`clients/${who}/deploy/dashboard.json`));
 const rulesOf = (who) => parse(read(`clients/${who}/deploy/alerts.yaml`)).groups.flatMap(({ rules }) => rules);
 
-/** Metrics that an expression names; what is no PromQL throws. */
+/** Metrics that an expression names; throws on text that is no PromQL. */
 function metricsOf(expression) {
   const found = [];
   parser.parse(expression).iterate({

@@ -1,4 +1,4 @@
-// The crates that are published: what a registry wants of them, that nothing outside of them is part of them, and that they can be packed.
+// The crates that are published: a registry's demands on them, that nothing outside of them is part of them, and that they can be packed.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";

@@ -1,5 +1,6 @@
-// Deployment files, as far as they can be looked at without Docker and without a machine that systemd runs: what gets into an image, what a container
-// and a service may do, whose their files are, and whether their addresses can be reached. BUILT names the folder of the programs.
+// Deployment files, as far as they can be looked at without Docker and without a machine that systemd runs. The tests look at the contents
+// of an image, the rights of a container and of a service, the owners of their files, and whether their addresses can be reached. BUILT
+// names the folder of the programs.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -90,7 +91,7 @@ test("the agent's container: its user, its folders, and an address that can be r
 
   // The agent itself listens where the image says, whatever the configuration does.
   const home = join(work, "home");
-  // What it names of a real machine lies in a folder of the test's.
+  // The paths of a real machine in it lie in a folder of the test's.
   const changes = { home: `"${home}"`, rpc: '["http://127.0.0.1:1"]', get: `["${work}"]`, put: `["${work}"]` };
   let config = read(`${AGENT}/muster-agent.toml`);
   for (const [key, value] of Object.entries(changes)) config = config.replace(new RegExp(`^${key} = .*`, "m"), `${key} = ${value}`);
@@ -175,7 +176,7 @@ test("the unit: systemd reads it, its user and folders are made, and it may writ
   assert.match(tmpfiles, new RegExp(`^d ${dirname(/--config (\S+)/.exec(says.ExecStart[0])[1])} 0750 root ${says.Group[0]}$`, "m"));
   assert.match(read(`${AGENT}/muster-agent.sysusers`), new RegExp(`^u ${says.User[0]} - "[^"]+" ${home}$`, "m"));
 
-  // The executors' user, who is not the agent's, and what the agent hands to it.
+  // The executors' user, different from the agent's, and the folder through which the agent hands them files.
   const [, user] = /^user = "(.*?)"/m.exec(config);
   const [, exchange] = /^exchange = "(.*?)"/m.exec(config);
   assert.notEqual(user, says.User[0]);
@@ -211,7 +212,7 @@ test("the unit: systemd reads it, its user and folders are made, and it may writ
     const there = text.replace("/usr/local/bin/muster-agent", process.execPath);
     assert.deepEqual(verify(there), []);
     assert.notDeepEqual(verify(there.replace("StateDirectory=", "StatDirectory=")), [], "it would not have noticed");
-    // What the agent's page says of it is 2.2; other versions weigh a little otherwise. In tenths; without `--offline` it is not asked.
+    // The agent's page gives 2.2 for it; other versions weigh a little otherwise. In tenths; without `--offline` it is not asked.
     const secure = (changed) => {
       writeFileSync(file, changed);
       return spawnSync("systemd-analyze", ["security", "--offline=yes", "--threshold=30", file], { encoding: "utf8" });

@@ -1,5 +1,5 @@
-// What is published, from packing it to its use on a machine that has Node.js and nothing else: test.sh runs it. BUILT names the folder of the
-// programs, MUSTER_CLIENT the packed TypeScript package.
+// The published packages, from packing to their use on a machine that has Node.js and nothing else: test.sh runs it. BUILT names the folder
+// of the programs, MUSTER_CLIENT the packed TypeScript package.
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -19,15 +19,15 @@ const work = mkdtempSync(join(tmpdir(), "muster-registry-"));
 after(() => rmSync(work, { recursive: true }));
 const platform = `${process.platform}-${process.arch}`;
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
-/** Without what tables are drawn with, and how wide they are. */
+/** Without the lines and widths of tables. */
 const plain = (text) => text.replace(/\s+/g, " ").trim();
 const inside = (name) => join(work, name);
 
-/** Packs everything; `how` is what may differ from machine to machine. */
+/** Packs everything; `how` is the part that may differ from machine to machine. */
 function pack(name, how) {
   const temporary = inside(`${name}-temporary`);
   mkdirSync(temporary);
-  // npm says where it is called from, and what of, which no package may depend on.
+  // npm says where it is called from, and by which package, on which no package may depend.
   const environment = { ...process.env, ...how.environment, TMPDIR: temporary, MUSTER_CLIENT };
   for (const part of ["platform", "common"]) {
     const script = [join(root, "script/release"), "--part", part, "--built", BUILT, "--out", inside(name)];
@@ -50,7 +50,7 @@ function machine(name, registry) {
   return { cwd: join(home, "empty"), env, maxBuffer: 1 << 26 };
 }
 
-/** What the TypeScript package is made of besides viem, out of the checkout: nothing else is in this registry. */
+/** The TypeScript package's dependencies besides viem, out of the checkout: nothing else is in this registry. */
 function others() {
   const cwd = join(root, "clients/ts");
   const paths = execFileSync("npm", ["ls", "--all", "--parseable", "--omit=dev", "--omit=peer"], { cwd, encoding: "utf8" }).trim().split("\n").slice(1);
@@ -78,7 +78,7 @@ before(async () => {
     self_path: work,
     storage: inside("storage"),
     auth: { htpasswd: { file: inside("htpasswd") } },
-    // No other registry is asked: what is not published here is not there.
+    // No other registry is asked: packages that are not published here are not there.
     uplinks: {},
     packages: { "**": { access: "$all", publish: "$all" } },
     log: { type: "stdout", format: "json", level: "fatal" },
@@ -116,7 +116,7 @@ test("what is packed", () => {
   assert.deepEqual(holds("muster-network"), [...plain.slice(0, 5), "muster.mjs", ...plain.slice(5)]);
   assert.deepEqual(holds("muster-demo"), [...plain.slice(0, 5), "muster-demo.mjs", "muster-dev.mjs", ...plain.slice(5)]);
   assert.deepEqual(holds(`muster-devnode-${platform}`), [...licences, "bin/muster-devnode", "package.json"]);
-  // Every program on chain, and what its hash is.
+  // Every program on chain, and its hash.
   const { programs } = JSON.parse(readFileSync(join(root, "build/manifest.json"), "utf8"));
   const built = Object.keys(programs).flatMap((name) => [`build/${name}.deploy`, `build/${name}.wasm`]);
   for (const path of [...built, "build/manifest.json", "build/router.deploy", "SHA256SUMS"]) assert.ok(holds("muster-programs").includes(path), path);

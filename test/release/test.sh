@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What is published: packs it, publishes it into a registry on this machine, and uses it as somebody without Rust does; prints what that takes.
-# Looks at crates, deployment files and workflows, which are used elsewhere, as far as can be done here.
+# Packs the published packages, publishes them into a registry on this machine, and uses them as somebody without Rust does; prints the time
+# that takes. Looks at crates, deployment files and workflows, which are used elsewhere, as far as can be done here.
 #
 #   test/release/test.sh            with the programs of target/debug, which script/test has built
 #   BUILT=target/dist ...            with those of script/release, for the figures of docs/releases.md
 #
-# Needs the programs on chain (script/build) and, unless MUSTER_CLIENT names what clients/ts/pack.sh wrote, what that one needs.
+# Needs the programs on chain (script/build) and, unless MUSTER_CLIENT names the output of clients/ts/pack.sh, the needs of that one.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root/test/release"

@@ -4,7 +4,7 @@ use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
 use muster_protocol::IMuster::revealCall;
 
-/// What a node commits to that answers so.
+/// The commitment of a node that answers so.
 pub(crate) fn commitment(id: u64, node: u32, answer: u8) -> B256 {
     keccak256((id, node, 0u16, B256::repeat_byte(answer), B256::repeat_byte(7)).abi_encode_params())
 }

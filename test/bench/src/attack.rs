@@ -1,4 +1,4 @@
-//! What an adversary can make a call cost.
+//! The cost that an adversary can add to a call.
 
 use crate::dearest::{Attack, Dearest};
 use crate::measure::{spec, Bench, GPU, MODEL, VRAM};
@@ -75,7 +75,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Draws all but one of the pending tasks, as those must who want to join or leave.
+    /// Draws all but one of the pending tasks, as accounts must that want to join or leave.
     fn thin_out(&self, running: &mut Vec<TaskStarted>) -> Result<()> {
         while self.world.view(overviewCall {})?.pending > 1 {
             running.extend(self.dispatch(1)?.events::<TaskStarted>());
@@ -185,7 +185,7 @@ impl Bench {
             let mut running: Vec<TaskStarted> = Vec::new();
             let task = TaskSpec { gpu: 1 << 16 | VRAM as u32, ..spec(&[MODEL]) };
             while b.create(TOKEN, task.clone())?.events::<TaskQueued>().is_empty() {}
-            // Everybody has a task now; what is left over waits in the queue, or is aborted with it.
+            // Every node has a task now; the other tasks wait in the queue, or are aborted with it.
             for node in 1..=nodes {
                 let v = b.view(node)?;
                 if v.status == 2 {

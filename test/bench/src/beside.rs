@@ -1,6 +1,6 @@
 //! Muster's storage in memory, where the contract's own code, compiled for this machine, makes worlds that would keep a chain busy for
-//! minutes. Gas is measured on the chain, to which what changed here is written; that transactions would have left the same is
-//! checked by every run ([`crate::measure::Bench::check_beside`]).
+//! minutes. Gas is measured on the chain, to which the changes made here are written. Every run checks that transactions would have left
+//! the same ([`crate::measure::Bench::check_beside`]).
 
 use alloy_primitives::{Address, Bytes, B256};
 use alloy_sol_types::SolCall;

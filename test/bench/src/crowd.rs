@@ -1,5 +1,5 @@
-//! What strangers can make innocent calls cost while tasks of all grades are queued: they have tasks queued for 256 sizes of VRAM and for
-//! every GPU they named, up to the queue's capacity, and others due to be drawn by whoever calls next.
+//! The cost that strangers can add to innocent calls while tasks of all grades are queued. They have tasks queued for 256 sizes of VRAM and
+//! for every GPU they named, up to the queue's capacity. Others are due, for the next caller to draw.
 
 use crate::answer::{commitment, revealing};
 use crate::measure::{spec, Bench, GPU, VRAM};
@@ -18,9 +18,9 @@ pub struct Innocent {
     pub validating: bool,
     /// Its gas, programs not cached, with nothing due.
     pub alone: u64,
-    /// The most it cost, whatever was due.
+    /// The most it cost, with any backlog.
     pub most: u64,
-    /// What was due then.
+    /// The draws that were due then.
     pub due: String,
 }
 
@@ -32,7 +32,7 @@ const LARGE: u16 = 300;
 const INNOCENT: (usize, usize) = (24, 2);
 /// Strangers' paused nodes, each of a GPU of its own, and their idle ones.
 const STRANGERS: (u32, u64) = (10_000, 384);
-/// What a task that is validated pays each node.
+/// The pay of each node in a validated task.
 const PART: u128 = 6 * TOKEN;
 
 /// Eight models that no node holds any more, of those that strangers had.
@@ -66,7 +66,7 @@ fn backlogs() -> Vec<Backlog> {
     ]
 }
 
-/// The network, and who is in it.
+/// The network, and its people.
 pub struct Crowd {
     b: Bench,
     /// The innocent nodes' single tasks.
@@ -101,7 +101,7 @@ impl Crowd {
         let compared = TaskSpec { kind: 1, redundancy: 1, gpu: group, ..spec(&dropped(0)) };
         let sampled = sampled_at(&b, 10_000, &compared)?;
         let unsampled = sampled_at(&b, 1, &compared)?;
-        // Whoever ends a task writes the receipt that its creator asked for.
+        // The call that ends a task writes the receipt that its creator asked for.
         let single = TaskSpec { gpu: group, flags: 1, ..spec(&[]) };
         let left = 0..INNOCENT.0 - INNOCENT.1 - 2;
         let running = left.map(|_| Ok(b.run(TOKEN, single.clone())?.0)).collect::<Result<_>>()?;
@@ -151,8 +151,8 @@ fn held(b: &mut Bench) -> Result<GroupFormed> {
     bail!("no group of which all are held")
 }
 
-/// Lets strangers join: one node for each of ten thousand GPU names, paused, so that nobody takes what is queued for it, and idle ones that
-/// held the models which tasks ask for and dropped them, the entry in the last of six words. Gives the groups.
+/// Lets strangers join. One node for each of ten thousand GPU names is paused, so that nobody takes the tasks queued for it. Idle ones held
+/// the models which tasks ask for and dropped them, with the entry in the last of six words. Gives the groups.
 fn strangers(b: &mut Bench) -> Result<Vec<u32>> {
     let mut named = Vec::new();
     for i in 0..STRANGERS.0 {
@@ -297,7 +297,7 @@ impl Crowd {
     fn lay(&self, backlog: &Backlog) -> Result<()> {
         if backlog.call {
             self.call(&self.strange)?;
-            // In the next block it is not due yet, so that what is created there serves nothing.
+            // In the next block it is not due yet, so that a creation there serves nothing.
             self.b.world.blocks(1)?;
         }
         if backlog.tasks.is_empty() {
@@ -313,7 +313,7 @@ impl Crowd {
         self.b.world.blocks(1)
     }
 
-    /// Makes a call with each backlog and notes the dearest; `shows` says whether it did what its name says, where nothing is due.
+    /// Makes a call with each backlog and notes the most expensive; `shows` says whether it did what its name says, where nothing is due.
     fn act<T>(
         &mut self,
         operation: &str,
@@ -354,7 +354,7 @@ impl Crowd {
                         (seen.most, seen.due) = (done.gas(), backlog.name.into());
                     }
                 }
-                // More draws are due than a call has to make; who calls again goes on.
+                // More draws are due than a call must make; another call goes on.
                 Err(refusal) if seen.alone > 0 && refusal.to_string().contains("DrawsDue") => {}
                 Err(other) => return Err(other.context(format!("{operation}: {}", backlog.name))),
             }
@@ -409,7 +409,7 @@ impl Crowd {
             |c| c.b.world.pass(101),
             |c, ()| {
                 let task = &c.running[0];
-                // Who has never had a credit has a word written for the first time.
+                // An account that has never had a credit has a word written for the first time.
                 c.b.world.call(c.b.world.account(b'o', 0), 0, expireCall { node: task.node, id: task.id })
             },
         )?;
@@ -497,7 +497,7 @@ impl Crowd {
             for member in [1, 2] {
                 c.answer(&group, member, member as u8)?;
             }
-            // The three who were free then are reserved for a draw, and while it is due nothing is judged.
+            // The three that were free then are reserved for a draw, and while it is due nothing is judged.
             while c.b.world.view(overviewCall {})?.pending > 0 {
                 c.b.dispatch(1)?;
             }

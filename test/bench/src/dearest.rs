@@ -1,17 +1,17 @@
-//! The dearest of an attack's calls.
+//! The most expensive of an attack's calls.
 
 use crate::points::{Met, Points};
 use crate::world::Done;
 use serde::{Deserialize, Serialize};
 
-/// What was done to a network to make its calls dear, and what the dearest then cost.
+/// The preparation of a network that makes its calls expensive, and the cost of the most expensive one.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Eq, Debug)]
 pub struct Attack {
-    /// What it is.
+    /// The attack's name.
     pub name: String,
     /// Calls made after, or while, it was set up.
     pub calls: usize,
-    /// The dearest.
+    /// The most expensive.
     pub operation: String,
     /// Its gas, programs not cached.
     pub most: u64,

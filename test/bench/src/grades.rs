@@ -39,7 +39,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What a freed node's call costs with so many tasks queued, of all grades or single ones only.
+    /// The cost of a freed node's call with this many tasks queued, of all grades or single ones only.
     pub fn graded(&mut self, queue: u32, samples: usize, step: impl Fn(u32)) -> Result<()> {
         self.values = "";
         for graded in [false, true] {

@@ -1,10 +1,10 @@
-//! What operations may cost, and what we are after.
+//! The limits and goals of operations' gas.
 
 use crate::grades::{GRADED, STARTS_AMONG_SINGLE};
 use crate::report::Report;
 use muster_sim::numbers::thousands;
 
-/// What an operation may cost at the median, and what we are after: with cached programs, with uncached ones.
+/// The limit and the goal of an operation at the median: with cached programs, with uncached ones.
 pub struct Limit {
     /// Which.
     pub operation: &'static str,
@@ -19,7 +19,7 @@ const fn limit(operation: &'static str, limit: u64, goal: (u64, u64)) -> Limit {
     Limit { operation, limit: (limit, limit), goal }
 }
 
-/// What the programs of a call of validation take more where they are not cached.
+/// The extra gas of the programs of a call of validation where they are not cached.
 const UNCACHED: u64 = 27_000;
 
 /// Limit and goal with cached programs.
@@ -60,17 +60,17 @@ pub const LIMITS: &[Limit] = &[
     limit("reveal in a group chosen by ratings, the last: 3 judged", 180_000, (135_000, 162_000)),
     limit("reveal in a group chosen by ratings, the last: 9 judged", 350_000, (290_000, 320_000)),
 ];
-/// The dearest call that an adversary may bring about.
+/// The most expensive call that an adversary may bring about.
 pub const DEAREST: u64 = 1_000_000;
-/// What we are after for the dearest call of validation.
+/// Our goal for the most expensive call of validation.
 pub const DEAREST_GOAL: u64 = 800_000;
 /// Median of creating and dispatching at the largest network over that at 100 nodes.
 pub const GROWTH: f64 = 1.25;
-/// What a freed node's call may cost while as many as [`GRADED_QUEUED`] tasks of all grades are queued, cached programs or not: 60,000 and
-/// [`UNCACHED`] above what it cost among single tasks while it counted holders for all it started (the snapshot in the commit b9cdc0e).
+/// The limit of a freed node's call while as many as [`GRADED_QUEUED`] tasks of all grades are queued, cached programs or not. It is 60,000
+/// and [`UNCACHED`] above its cost among single tasks while it counted holders for all it started (the snapshot in the commit b9cdc0e).
 const GRADED_MOST: [u64; 2] = [251_000, 306_000];
 const GRADED_QUEUED: u32 = 10_000;
-/// What they may add while none is queued.
+/// The most that they may add while none is queued.
 const SINGLE_MORE: u64 = 3_000;
 /// A freed node that starts the best of so many queued tasks, their order of values, cached programs or not: the medians before there were
 /// tasks for three, of the snapshot in the commit b026a01.
@@ -83,7 +83,7 @@ const SINGLE_BEFORE: [(u32, &str, bool, u64); 6] = [
     (100, "equal", false, 165_517),
 ];
 
-/// What a freed node's call cost more than another.
+/// The extra gas of a freed node's call over another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
     /// The call.
@@ -121,7 +121,7 @@ impl Report {
         Some((largest, b.median as f64 / a.median as f64))
     }
 
-    /// What tasks for three add to a freed node's call.
+    /// The gas that tasks for three add to a freed node's call.
     pub fn bounds(&self) -> Vec<Bound> {
         let rows = self.sorted();
         let median = |operation: &str, queued, values: &str, cached| {

@@ -1,19 +1,19 @@
 //! Gas of every operation, on compiled WASM, against the size of the network and of the queue.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | [`world`] | Muster on an in-process devnode |
 //! | [`beside`] | the same storage in memory, to make large worlds |
 //! | [`measure`] | the operations |
 //! | [`validation`] | those of tasks whose answers are compared |
 //! | [`grades`] | those of a freed node while tasks for three are queued |
-//! | [`attack`], [`crowd`] | what an adversary can do to them |
-//! | [`answer`], [`dearest`] | what those have in common |
-//! | [`limits`] | what all of it may cost |
-//! | [`report`] | all that was measured |
+//! | [`attack`], [`crowd`] | an adversary's effect on them |
+//! | [`answer`], [`dearest`] | parts that those have in common |
+//! | [`limits`] | the limits of all of it |
+//! | [`report`] | all measurements |
 //! | [`page`] | the table, the page, the picture, the snapshot |
-//! | [`points`] | single calls, to see what their gas follows |
-//! | [`search`] | what the second search of Tight-fit costs |
+//! | [`points`] | single calls, to see the causes of their gas |
+//! | [`search`] | the cost of the second search of Tight-fit |
 //! | [`breakdown`] | where the gas of the main calls goes |
 
 mod answer;
@@ -208,7 +208,7 @@ fn gas(o: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Writes what shows the figures.
+/// Writes the files that show the figures.
 fn show(report: &Report) -> Result<()> {
     std::fs::write("docs/generated/gas.md", report.page())?;
     std::fs::write("docs/generated/figures/gas.svg", report.picture())?;

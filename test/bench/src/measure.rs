@@ -22,7 +22,7 @@ pub const VRAM: u16 = 24;
 /// Gas of one operation in one setting.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// What was done, and in which state.
+    /// The operation, and the state of the network.
     pub operation: String,
     /// In which order of values tasks were queued; empty if none were.
     pub values: String,
@@ -40,7 +40,7 @@ pub struct Row {
     pub median: u64,
     /// Most gas.
     pub most: u64,
-    /// Of the first call measured: what any contract would pay at least ([`World::floor_on`]), and its gas.
+    /// Of the first call measured: the least that any contract would pay ([`World::floor_on`]), and its gas.
     pub floor: Option<(u64, u64)>,
 }
 
@@ -48,7 +48,7 @@ pub struct Row {
 pub struct Bench {
     /// Where it lives.
     pub world: World,
-    /// Who creates tasks.
+    /// The creator of tasks.
     pub creator: Address,
     /// Nodes ever joined.
     pub joined: u32,
@@ -60,18 +60,17 @@ pub struct Bench {
     cached: bool,
     pub(crate) values: &'static str,
     pub(crate) taken: BTreeMap<String, Vec<Done>>,
-    /// What was measured.
+    /// The measurements.
     pub rows: Vec<Row>,
-    /// For each row what the gas of its median went into, where calls are traced.
+    /// For each row the parts of its median's gas, where calls are traced.
     pub parts: Vec<Option<Parts>>,
     /// The calls that are pictured, programs not cached.
     pub points: Points,
 }
 
-/// In so many rounds of tasks of three nodes each node has had a score, whoever is left out in some.
+/// In this many rounds of tasks of three nodes each node has had a score, whichever are left out in some.
 const ROUNDS: usize = 32;
-/// A node that nobody has to take the place of, as it stands last in its lists, but whose stake nobody else has: the largest of all has to be
-/// found anew.
+/// A node that no other must replace, as it stands last in its lists, but whose stake no other has: the largest of all must be found anew.
 const QUIT_ALONE: &str = "quit with 10 models, the newest node, alone with the largest stake";
 /// A task without models: the first of a node that listed more models than stand in a word when it joined.
 const FIRST_OF_MANY: &str = "create a task and dispatch one, the first of a node that listed 10 models";
@@ -177,7 +176,7 @@ impl Bench {
         self.taken.entry(operation.into()).or_default().push(done);
     }
 
-    /// Turns what was counted since the last time into rows.
+    /// Turns the counts since the last time into rows.
     pub fn settle(&mut self) {
         for (operation, mut calls) in std::mem::take(&mut self.taken) {
             let floor = calls[0].floor.map(|f| (f, calls[0].gas()));
@@ -305,8 +304,8 @@ impl Bench {
         Ok(started)
     }
 
-    /// Lets every node have a task and answer it, and then as many one by one as chance gives them: so words stand as work leaves them,
-    /// whatever their first use costs, and of idle nodes is known what draws come to know.
+    /// Lets every node have a task and answer it, and then as many one by one as chance gives them. So words stand as work leaves them,
+    /// without the cost of their first use, and the notes on idle nodes are those that draws make.
     fn work(&mut self) -> Result<()> {
         for task in self.occupy(&spec(&[MODEL]))? {
             self.submit(task.node, task.id)?;
@@ -351,7 +350,7 @@ impl Bench {
             if unscored.is_empty() {
                 return self.traffic();
             }
-            // All that there are nodes for, so that whoever is left out is so by chance.
+            // All that there are nodes for, so that chance decides which are left out.
             let mut groups = Vec::new();
             for _ in 0..self.nodes / 3 {
                 groups.append(&mut self.create(3 * TOKEN, wanted.clone())?.events::<GroupFormed>());
@@ -378,7 +377,7 @@ impl Bench {
             if taken == samples {
                 break;
             }
-            // The call that creates one task and draws another is made and taken back: what follows needs nothing pending.
+            // The call that creates one task and draws another is made and reverted: the next steps need nothing pending.
             let snapshot = self.world.snapshot();
             if fresh {
                 self.create(TOKEN, spec(&[MODEL]))?;
@@ -459,7 +458,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Has a task made and answered: what the queue of those to be drawn used before is another's words.
+    /// Has a task made and answered: the words that the ring used before are now another task's.
     fn wear(&self, task: TaskSpec) -> Result<()> {
         let (first, _) = self.run(TOKEN, task)?;
         self.submit(first.node, first.id)?;

@@ -1,4 +1,4 @@
-//! What is shown of the measurements: tables, the generated page and its picture, the snapshot.
+//! The texts about the measurements: tables, the generated page and its picture, the snapshot.
 
 use crate::limits::{Bound, DEAREST, DEAREST_GOAL, GROWTH, LIMITS};
 use crate::points::POINTS;
@@ -264,7 +264,7 @@ impl Report {
         out
     }
 
-    /// Of the page: what queued tasks of all grades add to a freed node's call.
+    /// Of the page: the gas that queued tasks of all grades add to a freed node's call.
     fn among_grades(&self) -> String {
         let mut out = String::from(
             "\n## While tasks for three nodes are queued\n\nA freed node's call, 100 nodes; half of the queued tasks require its GPU group, half none. It is held against the same \
@@ -313,7 +313,7 @@ impl Report {
         out
     }
 
-    /// Of the page: innocent calls, and what strangers can add to them.
+    /// Of the page: innocent calls, and the gas that strangers can add to them.
     fn among_strangers(&self) -> String {
         let mut out = format!(
             "\n### Innocent calls among strangers\n\nStrangers have made {} GPU names known. Their tasks of all grades are queued for 256 sizes of VRAM, and for their GPUs, up to the queue's capacity. Their 384 idle nodes held models \
@@ -420,7 +420,7 @@ mod tests {
     use super::*;
     use crate::points::Points;
 
-    /// What is committed belongs together, and to this code.
+    /// The committed files belong together, and to this code.
     #[test]
     fn the_page_and_its_picture_are_those_of_the_figures() {
         let read = |name: &str| std::fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();

@@ -1,4 +1,4 @@
-//! Single calls, to see what their gas follows: `docs/generated/figures/gas-points.csv`, and the pictures of it.
+//! Single calls, to see the causes of their gas: `docs/generated/figures/gas-points.csv`, and the pictures of it.
 
 use muster_sim::chart::{Frame, Scatter};
 use std::collections::BTreeMap;
@@ -8,12 +8,12 @@ use std::fmt::Write;
 pub const POINTS: &str = "docs/generated/figures/gas-points.csv";
 const HEAD: &str = "call,adversary,models,queued,nodes,gas";
 
-/// What a call was, and what it met.
+/// A call, and the conditions that it met.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Met {
     /// The function.
     pub call: String,
-    /// Whether an adversary had made the network what it was.
+    /// Whether an adversary had prepared the network.
     pub adversary: bool,
     /// Most models of a task that it created, started or ended.
     pub models: u32,
@@ -23,7 +23,7 @@ pub struct Met {
     pub nodes: u32,
 }
 
-/// The dearest of the calls that met the same.
+/// The most expensive of the calls that met the same.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Points(BTreeMap<Met, u64>);
 
@@ -74,7 +74,7 @@ impl Points {
         Some(points)
     }
 
-    /// How many, and the dearest gas of them.
+    /// How many, and their highest gas.
     pub fn extent(&self) -> (usize, u64) {
         (self.0.len(), self.0.values().copied().max().unwrap_or(0))
     }

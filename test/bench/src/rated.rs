@@ -93,9 +93,9 @@ pub(crate) enum Stand {
     NineAlone,
 }
 
-/// What others pay while a stranger's group of nine is due to be chosen by ratings and formed, of nodes that have had tasks or not; models
-/// that nobody holds; a target to be set anew. Each call of others is made before each part of the draw, of so many hashes; those that are
-/// refused while it is due are tried.
+/// The cost of others' calls while a stranger's group of nine is due to be chosen by ratings and formed. Its nodes have had tasks or not;
+/// its models are held by nobody; a target is computed anew. Each call of others is made before each part of the draw, of so many hashes;
+/// calls that are refused while it is due are tried.
 pub(crate) fn strangers_group(stand: Stand, worn: bool, hashes: u64, d: &mut Dearest) -> Result<()> {
     let mut b = Bench::new()?;
     b.world.leave_chain();
@@ -174,7 +174,7 @@ fn others(b: &mut Bench, (running, idle, paused): (&[TaskStarted], u32, u32), d:
     let mut see = |what: &str, call: &dyn Fn(&mut Bench) -> Result<Done>| {
         let before = b.world.snapshot();
         let done = match call(b) {
-            // Who is refused because draws are due makes one.
+            // A caller that is refused because draws are due makes one.
             Err(refused) if format!("{refused:#}").contains("DrawsDue") => b.dispatch(1),
             done => done,
         };

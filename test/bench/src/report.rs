@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Everything that was measured.
 #[derive(Serialize, Deserialize)]
 pub struct Report {
-    /// What compiled the programs.
+    /// The compiler of the programs.
     pub compiler: String,
     /// The operations.
     pub rows: Vec<Row>,

@@ -1,4 +1,4 @@
-//! What the second search of Tight-fit costs on chain, against neighbours alone: the same pools, in a program that does nothing else.
+//! The cost of the second search of Tight-fit on chain, against neighbours alone: the same pools, in a program that does nothing else.
 
 use crate::world::{precompile, Arb, TOKEN};
 use alloy_primitives::{Address, Bytes, TxKind, U256};
@@ -10,7 +10,7 @@ use muster_devnode::stylus::deployed_code;
 use muster_devnode::{Chain, TxRequest};
 use std::path::PathBuf;
 
-/// Measure what the second search of Tight-fit costs in gas and in ink.
+/// Measure the cost of the second search of Tight-fit in gas and in ink.
 ///
 /// Prints the table of docs/reputation.md. Gas does not depend on the machine, only on the compiled program.
 #[derive(clap::Args)]
@@ -21,7 +21,7 @@ pub struct Options {
 
 /// Random pools of each size, as many as docs/reputation.md compares with the optimum.
 const POOLS: usize = 300;
-/// A search is made so often in a call, so that what it costs is known to the tenth of a gas.
+/// Searches in one call, so that the cost of one is known to the tenth of a gas.
 const TIMES: u8 = 10;
 /// Stylus's price of a gas, in ink.
 const INK: f64 = 10_000.0;
@@ -51,7 +51,7 @@ impl Program {
         let mut program = Program { chain: Chain::new(config).map_err(anyhow::Error::msg)?, at: Address::ZERO };
         program.chain.impersonate_all(true);
         let code = deployed_code(wasm);
-        // Copies what follows into memory and returns it as the code.
+        // Copies the code behind it into memory and returns it as the code.
         let copy = [0x61, (code.len() >> 8) as u8, code.len() as u8, 0x80, 0x60, 0x0a, 0x5f, 0x39, 0x5f, 0xf3];
         let (_, created) = program.send(TxKind::Create, 0, [&copy[..], &code].concat())?;
         program.at = created.context("no address")?;
@@ -136,8 +136,8 @@ pub fn run(options: &Options) -> Result<()> {
         }
         row(&format!("{workers}, the mean"), sizes, sums);
     }
-    // Eight of 32 are needed for the target, which takes the largest size that the contract forms, and any other will do as the ninth: so the last member moves
-    // to the end of the list.
+    // Eight of 32 are needed for the target, which takes the largest size that the contract forms, and any other will do as the ninth. So
+    // the last member moves to the end of the list.
     let ratings: Vec<u64> = (0..32).map(|i| if i < 8 { WAD / 10 * 9 } else { WAD / 10 * 6 - i }).collect();
     let mut least = Exact::default();
     ratings[..8].iter().chain(ratings.last()).for_each(|rating| least.push(rating));

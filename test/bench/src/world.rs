@@ -40,14 +40,14 @@ pub fn precompile(n: u8) -> Address {
     Address::with_last_byte(n)
 }
 
-/// What a call cost and did.
+/// The cost and the effects of a call.
 pub struct Done {
     gas: Option<u64>,
     /// The least that any contract would pay for the same change, if it was asked for (see [`World::floor_on`]).
     pub floor: Option<u64>,
-    /// What its gas went into, in a world that traces calls.
+    /// The parts of its gas, in a world that traces calls.
     pub parts: Option<Parts>,
-    /// What it was and what it met, if it is a call whose gas is pictured.
+    /// The call and its conditions, if its gas is pictured.
     pub met: Option<Met>,
     logs: Logs,
 }
@@ -58,7 +58,7 @@ impl Done {
         self.gas.expect("what is measured is sent to the chain")
     }
 
-    /// What one of `parts` cost that some calls did together, rounded up; without logs.
+    /// The cost of one of `parts` that some calls did together, rounded up; without logs.
     pub fn part_of(calls: &[Done], parts: u64) -> Done {
         let sum = |gas: &dyn Fn(&Done) -> Option<u64>| calls.iter().map(gas).sum::<Option<u64>>().map(|sum| sum.div_ceil(parts));
         Done { gas: sum(&|d| d.gas), floor: sum(&|d| d.floor), parts: None, met: None, logs: Logs(Vec::new()) }
@@ -86,7 +86,7 @@ pub struct World {
     programs: Vec<Address>,
     owner: Address,
     floor: Cell<bool>,
-    /// What words are called, where every call is taken apart.
+    /// The names of words, where every call is taken apart.
     layout: Option<Layout>,
     /// How many models the tasks require that were created on the chain.
     models: RefCell<HashMap<u64, u32>>,
@@ -94,16 +94,16 @@ pub struct World {
     beside: RefCell<Option<Beside>>,
 }
 
-/// The gas limit of what is not Muster's, or chooses itself how much it does.
+/// The gas limit of calls that are not Muster's, or that choose themselves how much they do.
 const MOST_GAS: u64 = 30_000_000;
 
-/// The gas limit that a call is sent with: hardly more than the least at which it is not refused, as an estimate finds it. So every call
-/// that is measured also shows that what it demands at its start suffices.
+/// The gas limit that a call is sent with: hardly more than the least at which it is not refused, as an estimate finds it. So every
+/// measured call also shows that the gas it demands at its start suffices.
 fn least_limit(data: &[u8]) -> u64 {
     use IMuster::{dispatchCall, revealCall, settleCall};
     let Some(selector) = data.first_chunk::<4>() else { return MOST_GAS };
     let demanded = match *selector {
-        // Whoever asks for many draws chooses how much is brought for them.
+        // A caller that asks for many draws chooses how much gas it brings for them.
         dispatchCall::SELECTOR if dispatchCall::abi_decode(data).is_ok_and(|call| call.count != 1) => 0,
         revealCall::SELECTOR if revealCall::abi_decode(data).is_ok_and(|call| call.group > 0) => JUDGING_GAS,
         settleCall::SELECTOR => CALL_GAS,
@@ -123,7 +123,7 @@ impl World {
         Self::with(History::NONE)
     }
 
-    /// The same; what the gas of each call went into is found out.
+    /// The same, with the parts of each call's gas.
     pub fn traced() -> Result<World> {
         // A call is traced on the state before it.
         let mut world = Self::with(History { blocks: 4, states: 4 })?;
@@ -187,9 +187,9 @@ impl World {
     }
 
     fn create(&self, code: &[u8], router: bool) -> Result<Address> {
-        // The router's stores first who may install it, in slot 4.
+        // The router first stores the account that may install it, in slot 4.
         let bound = if router { [&[0x73][..], self.owner.as_slice(), &[0x60, 4, 0x55]].concat() } else { Vec::new() };
-        // Copies what follows into memory and returns it as the code.
+        // Copies the code behind it into memory and returns it as the code.
         let copy =
             [0x61, (code.len() >> 8) as u8, code.len() as u8, 0x80, 0x60, bound.len() as u8 + 0x0a, 0x5f, 0x39, 0x5f, 0xf3];
         let init = [&bound[..], &copy, code].concat();
@@ -249,7 +249,7 @@ impl World {
         Ok(done)
     }
 
-    /// What a call was and met, of those that are pictured; none where a task was not created on the chain.
+    /// The call and its conditions, of those that are pictured; none where a task was not created on the chain.
     fn met(&self, calldata: &[u8], done: &Done, head: &Head) -> Option<Met> {
         use IMuster::*;
         let call = match *calldata.first_chunk::<4>()? {
@@ -271,8 +271,8 @@ impl World {
         Some(Met { call: call.into(), adversary: false, models, queued: head.queued, nodes: head.joined })
     }
 
-    /// Whether calls work out their floor: 21,000, calldata, the words of Muster's storage that end up different
-    /// (5,000 each; 22,100 one that was zero), and events. What is only read, and any computing, is free in it.
+    /// Whether calls work out their floor: 21,000, calldata, the words of Muster's storage that end up different (5,000 each; 22,100 one
+    /// that was zero), and events. Words that are only read, and any computing, are free in it.
     pub fn floor_on(&self, on: bool) {
         self.floor.set(on);
     }
@@ -312,8 +312,8 @@ impl World {
         self.beside.replace(Some(beside));
     }
 
-    /// Writes to the chain what has changed in the copy; calls go to the chain again. Nothing may wait for a block: the chain has not
-    /// come so far.
+    /// Writes the changes of the copy to the chain; calls go to the chain again. Nothing may wait for a block: the chain has not come so
+    /// far.
     pub fn return_to_chain(&self) -> Result<()> {
         let Some(beside) = self.beside.take() else { return Ok(()) };
         for (slot, word) in beside.written() {
@@ -370,7 +370,7 @@ impl World {
         }
     }
 
-    /// Writes to the nodes up to this one what a task of eight models leaves: words that are not zero.
+    /// Writes the words of an ended task of eight models to the nodes up to this one: words that are not zero.
     pub fn use_up(&self, last: u32) {
         for number in 1..=last {
             let at = U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0);

@@ -1,4 +1,4 @@
-//! What a task waits for, and a card: agents on a chain that makes blocks by the clock, reached over a wire that takes its time, with
+//! The waits of a task, and of a card: agents on a chain that makes blocks by the clock, reached over a wire that takes its time, with
 //! executors that sleep. Everything runs on one machine, so one clock tells of all of it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +20,9 @@ use crate::site::{gpt, Agent, Running, Site};
 use crate::wire::Wire;
 use crate::world::{World, LEAST, STAKE_UNIT};
 
-/// What an account here has for its gas, in wei.
+/// The ether of an account here for its gas, in wei.
 const GAS: u64 = 500_000_000_000_000_000;
-/// What a task of the full queue pays, in wei; one of three nodes pays it for each.
+/// The fee of a task of the full queue, in wei; one of three nodes pays it for each.
 const FEE: u64 = 1_000;
 /// The input of every task.
 const INPUT: &str = "latency";
@@ -47,7 +47,7 @@ fn now() -> f64 {
     UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64() * 1_000.0
 }
 
-/// What has happened on the chain, and when its block was made.
+/// The events of the chain, and the times of their blocks.
 type Timeline = Arc<Mutex<Vec<(f64, Event)>>>;
 
 /// The draws of tasks that were waiting for one, as they were made.
@@ -64,7 +64,7 @@ struct Draw {
     gas: u64,
 }
 
-/// Who made the draws while an application made none, and how long they were waited for.
+/// The callers that made the draws while an application made none, and how long they were waited for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Draws {
     /// How many there were.
@@ -91,7 +91,7 @@ pub struct Scene {
     timeline: Timeline,
     drawn: Drawn,
     crowd: muster_client::Account,
-    /// What applications are, by their keys.
+    /// The applications, by their keys.
     application: B256,
 }
 
@@ -116,19 +116,20 @@ pub struct Single {
     pub ended: f64,
     /// The answer was in a block.
     pub answered: f64,
-    /// Whoever asked for it has seen that.
+    /// The time at which the application has seen that.
     pub seen: f64,
 }
 
-/// What cards did while tasks waited for them.
+/// The time of cards while tasks waited for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Busy {
     /// The part of the time in which a card worked.
     pub share: f64,
     /// Milliseconds between two tasks of a node, in the middle.
     pub gap: f64,
-    /// Of it, from the executor's end to the block with the answer, from there to the block that started the next task (0 if it is the
-    /// same), and from there to the executor's beginning; of the tasks that are answered without a commitment.
+    /// Its parts, of the tasks that are answered without a commitment. The first is from the executor's end to the block with the answer.
+    /// The second is from there to the block that started the next task (0 if it is the same), the third from there to the executor's
+    /// beginning.
     pub parts: [f64; 3],
     /// Requests a second of an agent.
     pub requests: f64,
@@ -228,7 +229,7 @@ impl Scene {
         text.lines().filter_map(run).collect()
     }
 
-    /// Who asks, by what comes after it: tasks one after the other, and what became of the time of each.
+    /// The client, by the time after it: tasks one after the other, and the parts of the time of each.
     async fn singles(&self, mut command: tokio::process::Command) -> Result<Vec<(u64, f64, f64)>> {
         let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().await?;
         ensure!(output.status.success(), "an application fails:\n{}", String::from_utf8_lossy(&output.stdout));
@@ -306,14 +307,14 @@ impl Scene {
 
     /// Requests a second of an agent that nothing happens to.
     pub async fn idle(&self, within: Duration) -> f64 {
-        // What was begun before is over.
+        // Earlier requests are over.
         tokio::time::sleep(Duration::from_secs(8)).await;
         let (before, begun) = (self.wires.0.requests(), Instant::now());
         tokio::time::sleep(within).await;
         (self.wires.0.requests() - before) as f64 / begun.elapsed().as_secs_f64() / self.agents.len() as f64
     }
 
-    /// Creates so many tasks at once, and what cards do until they have run them all.
+    /// Creates so many tasks at once, and measures the cards until they have run them all.
     ///
     /// # Errors
     /// If that does not come to an end.
@@ -382,7 +383,7 @@ impl Scene {
         Ok(Busy { share: worked / lasted, gap: median(&gaps), parts: parts.map(|part| median(&part)), requests })
     }
 
-    /// Creates tasks one after the other, a random while between, `every` on average, and never draws: who does, until all have ended.
+    /// Creates tasks one after the other, a random while between, `every` on average, and never draws: others do, until all have ended.
     ///
     /// # Errors
     /// If they do not.
@@ -425,7 +426,7 @@ impl Scene {
         })
     }
 
-    /// What the agents have said last.
+    /// The last lines of the agents' logs.
     pub fn logs(&self) -> String {
         self.agents.iter().map(|(agent, _)| tail(&agent.log())).collect::<Vec<_>>().join("\n--\n")
     }
@@ -449,7 +450,7 @@ fn beside(name: &str) -> PathBuf {
     crate::site::binary().with_file_name(name)
 }
 
-/// Notes when what happens happens, and who draws.
+/// Notes the times of events, and the callers that draw.
 fn follow(node: &'static Devnode) -> (Timeline, Drawn) {
     let (timeline, drawn) = (Timeline::default(), Drawn::default());
     let (mut blocks, noted, draws) = (node.chain().subscribe(), timeline.clone(), drawn.clone());
@@ -472,7 +473,7 @@ fn follow(node: &'static Devnode) -> (Timeline, Drawn) {
                         Event::GroupFormed(e) => Some(e.id),
                         _ => None,
                     };
-                    // What starts from the queue was drawn before, or queued by its creation.
+                    // A task that starts from the queue was drawn before, or queued by its creation.
                     let drawn = id.and_then(|id| pending.remove(&id)).filter(|created| number > *created);
                     if let (Some(created), Some(selector)) = (drawn, transaction.input().first_chunk::<4>()) {
                         let from = transaction.tx.signer();
@@ -503,7 +504,7 @@ pub fn quantile(values: &[f64], part: f64) -> f64 {
 /// Everything that is measured under some conditions.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// By whom, and the tasks one by one.
+    /// By the caller, and the tasks one by one.
     pub singles: BTreeMap<&'static str, Vec<Single>>,
     /// By policy and milliseconds that a task takes.
     pub busy: BTreeMap<(u8, u64), Busy>,

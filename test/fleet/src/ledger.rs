@@ -1,4 +1,4 @@
-//! What became of the tasks, by events alone; the owners of the money, by the contract's views.
+//! The fates of the tasks, by events alone; the owners of the money, by the contract's views.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,30 +9,30 @@ use alloy::signers::local::PrivateKeySigner;
 use muster_cli::table::table;
 use muster_client::{Account, Batch, Event, Events, IMuster, Seal, Stores};
 
-/// What the policies of tasks are called, by their numbers.
+/// The names of the policies of tasks, by their numbers.
 const POLICIES: [&str; 4] = ["single", "sampled", "replicated", "rated"];
 
 use crate::site::Site;
 
-/// What events say.
+/// The state from events.
 #[derive(Default)]
 pub struct Ledger {
     /// How each task ended, and by whose answer, if it was one node's.
     pub ends: BTreeMap<u64, (String, u32)>,
     /// Tasks that a group judged.
     pub settled: BTreeSet<u64>,
-    /// What was taken of nodes, in wei.
+    /// The sum slashed from each node, in wei.
     pub slashed: BTreeMap<u32, u128>,
     answers: BTreeMap<u64, B256>,
     revealed: BTreeMap<u64, Vec<IMuster::AnswerRevealed>>,
     earned: BTreeMap<u32, u128>,
-    /// What each task paid to nodes, in wei.
+    /// The sum that each task paid to nodes, in wei.
     paid: BTreeMap<u64, u128>,
     open: BTreeSet<u64>,
 }
 
 impl Ledger {
-    /// Takes up what has happened since.
+    /// Takes up the events since.
     pub async fn follow(&mut self, events: &mut Events) {
         while let Some(batch) = events.poll().await.unwrap() {
             events.accept(&batch).unwrap();
@@ -103,7 +103,7 @@ impl Ledger {
         revealed.collect()
     }
 
-    /// Whose result a task has, and which; none if it has no answer.
+    /// The node whose result a task has, and the result; none if it has no answer.
     pub async fn result(&self, id: u64, revealed: Option<&IMuster::AnswerRevealed>, stores: &Stores) -> Option<(u32, Vec<u8>)> {
         let answer = *self.answers.get(&id)?;
         Some(match revealed {
@@ -116,7 +116,7 @@ impl Ledger {
         })
     }
 
-    /// How the tasks of each policy ended, and what they paid; the policies are those of the tasks.
+    /// How the tasks of each policy ended, and the sum that they paid; the policies are those of the tasks.
     pub fn table(&self, policies: &BTreeMap<u64, u8>) -> String {
         let mut counts: BTreeMap<(u8, &str), (u32, u128)> = BTreeMap::new();
         for (id, (how, _)) in &self.ends {
@@ -157,13 +157,13 @@ pub fn nodes(views: &[IMuster::NodeView], ledger: &Ledger, (cheat, slow): (u32, 
     shown.to_string()
 }
 
-/// Whom what the contract holds belongs to, in wei, when no task is open.
+/// The owners of the contract's balance, in wei, when no task is open.
 pub async fn parts(site: &Site, nodes: &[(u32, B256)], application: &Account) -> Vec<(&'static str, U256)> {
     let (mut stakes, mut unbonding, mut credit) = (U256::ZERO, U256::ZERO, U256::ZERO);
     let mut people = vec![application.address(), site.world.boss.address()];
     for (number, key) in nodes {
         let view = site.view(*number).await;
-        // What a node that has left had is its operator's.
+        // The stake of a node that has left is its operator's.
         if view.status != 0 {
             stakes += U256::from(view.stake);
         }
@@ -186,12 +186,12 @@ pub async fn parts(site: &Site, nodes: &[(u32, B256)], application: &Account) ->
     ]
 }
 
-/// What the contract holds, in wei.
+/// The contract's balance, in wei.
 pub async fn balance(site: &Site) -> U256 {
     site.muster.endpoints().balance(site.muster.address()).await.unwrap()
 }
 
-/// The parts, and what the contract holds, which must be their sum.
+/// The parts, and the contract's balance, which must be their sum.
 pub fn money(parts: &[(&'static str, U256)], balance: U256) -> String {
     let mut shown = table(1, &["of the contract's balance", "wei"]);
     for (name, wei) in parts {
@@ -209,7 +209,7 @@ pub struct Vitals {
     memory: u64,
     /// Files and sockets that are open.
     descriptors: usize,
-    /// Its journal, with what is not merged into it yet, in bytes.
+    /// Its journal, with the part that is not merged into it yet, in bytes.
     journal: u64,
 }
 
@@ -224,7 +224,7 @@ impl Vitals {
     }
 }
 
-/// What the agents that were never away, the first two, used at the beginning and at the end; and the most that any used.
+/// The memory and files of the agents that were never away, the first two, at the beginning and at the end; and the most that any used.
 pub fn processes(vitals: &[(Option<Vitals>, Option<Vitals>)]) -> Option<String> {
     let mut shown = table(1, &["process", "memory, KiB", "descriptors", "journal, KiB"]);
     let mut add = |name: String, of: Vitals| {

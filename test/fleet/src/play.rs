@@ -24,11 +24,11 @@ use crate::world::LEAST;
 const MODEL: &str = "sentence-transformers/all-MiniLM-L6-v2";
 /// Where the executors are.
 const EXECUTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/agent/executors");
-/// What a task pays, in wei.
+/// The fee of a task, in wei.
 const FEE: u64 = 100_000;
-/// What everybody has for gas beside what the site gives them, in wei: enough for days.
+/// Each account's ether for gas beside the site's gift, in wei: enough for days.
 const GAS: u64 = 1_000_000_000_000_000_000;
-/// Different inputs: what they come to is computed once more here.
+/// Different inputs: their answers are computed once more here.
 const TEXTS: u32 = 24;
 /// A block of a second is mined so often: time goes twice as fast as here.
 const BLOCK: Duration = Duration::from_millis(500);
@@ -37,7 +37,7 @@ const RESTART: Duration = Duration::from_secs(5);
 /// So often something is said of how far it is.
 const NEWS: Duration = Duration::from_secs(20);
 
-/// What is played.
+/// The play.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Agents, a process each. The first cheats, the second is slow.
@@ -95,7 +95,7 @@ impl Member {
         }
     }
 
-    /// The last of what it has said.
+    /// The last lines of its log.
     fn log(&self) -> String {
         let text = self.agent.log();
         let lines: Vec<_> = text.lines().collect();
@@ -119,7 +119,7 @@ fn input(text: u32) -> String {
     format!("{{\"texts\":[\"the {text}th of some texts\",\"{}\"]}}", "and more words ".repeat(text as usize % 7))
 }
 
-/// What the executor itself answers to the inputs.
+/// The executor's own answers to the inputs.
 fn expected(python: &str, place: &Path) -> Result<Vec<Vec<u8>>> {
     let mut child = Command::new(python)
         .args(["-B", &format!("{EXECUTORS}/embeddings/executor.py")])
@@ -174,7 +174,7 @@ async fn join(site: &mut Site, members: &mut [Member], patience: Duration) -> Re
     Ok(group)
 }
 
-/// What the contract says of nodes and of what waits.
+/// The contract's view of nodes and of waiting tasks.
 async fn state(site: &Site, members: &[Member]) -> String {
     let mut lines = Vec::new();
     for member in members {
@@ -198,7 +198,7 @@ impl Clock {
         let stop = over.clone();
         let thread = std::thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                // What fails once fails again, and is seen by everything that waits for a block.
+                // A call that fails once fails again, and everything that waits for a block sees it.
                 let _ = node.chain().increase_time(1);
                 let _ = node.chain().mine(1, 0);
                 std::thread::sleep(BLOCK);
@@ -217,10 +217,10 @@ impl Drop for Clock {
     }
 }
 
-/// Plays it, and tells what came of it.
+/// Plays it, and returns the results.
 ///
 /// # Errors
-/// If it cannot be played, or takes longer than it may. What came of it is judged by [`Report::verify`].
+/// If it cannot be played, or takes longer than it may. [`Report::verify`] judges the results.
 pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
     ensure!(plan.agents >= 5, "a validated group takes three nodes beside the cheat and the slow one: at least 5 agents");
     let began = Instant::now();
@@ -294,7 +294,7 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
             gone = None;
         }
         if gone.is_none() && Instant::now() > next_kill && going(created) {
-            // The cheat is left alone: it is to be slashed for what it answers, not for what it leaves.
+            // The cheat is left alone: it is to be slashed for its answers, not for missing ones.
             let at = chance.gen_range(2..members.len());
             members[at].kill();
             (gone, next_kill, killed) = (Some((at, Instant::now())), Instant::now() + plan.kills, killed + 1);
@@ -363,7 +363,7 @@ async fn ask_for_few(application: &Account) -> Result<()> {
     Ok(())
 }
 
-/// What came of it.
+/// The results.
 pub struct Report {
     plan: Plan,
     joining: Duration,
@@ -372,9 +372,9 @@ pub struct Report {
     took: Duration,
     created: u32,
     killed: u32,
-    /// Tasks whose result is what the executor answers when it is asked directly.
+    /// Tasks whose result equals the executor's answer when it is asked directly.
     right: BTreeSet<u64>,
-    /// Tasks with another result, and whose it is.
+    /// Tasks with another result, and the node that gave it.
     wrong: Vec<(u64, u32)>,
     asked: BTreeMap<u64, (u32, u8)>,
     ledger: Ledger,
@@ -418,7 +418,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// That it came as it has to.
+    /// Checks the claims.
     ///
     /// # Errors
     /// Names the first claim that does not hold.
@@ -447,7 +447,7 @@ impl Report {
         ensure!(late.scores > 0, "the slow node has no score");
         ensure!(u128::from(late.longTerm) < mean, "the slow node has {}, the others {mean} in the mean", late.longTerm);
         ensure!(self.killed > 0, "no agent was killed");
-        // Whoever computes nothing is free soonest, so how much of what nobody checks is the cheat's is the machine's affair.
+        // A node that computes nothing is free soonest, so the cheat's share of the unchecked tasks depends on the machine.
         let results = self.right.len() + self.wrong.len();
         ensure!(results as f64 > 0.8 * f64::from(self.created), "{results} of {} tasks have a result", self.created);
         Ok(())

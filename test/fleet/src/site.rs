@@ -24,7 +24,7 @@ pub const GPU: &str = "Test GPU";
 /// Its memory in GiB.
 pub const VRAM: u16 = 24;
 
-/// The agent that is built: beside this executable, or in the directory above if it is a test; or what MUSTER_AGENT names.
+/// The agent that is built: beside this executable, or in the directory above if it is a test; or the one that MUSTER_AGENT names.
 pub fn binary() -> PathBuf {
     if let Some(file) = std::env::var_os("MUSTER_AGENT") {
         return file.into();
@@ -35,7 +35,7 @@ pub fn binary() -> PathBuf {
     places.into_iter().find(|file| file.is_file()).unwrap_or_else(|| PathBuf::from(name))
 }
 
-/// A contract, stores, and who calls it.
+/// A contract, stores, and its callers.
 pub struct Site {
     /// The chain, the contract and its owner.
     pub world: World,
@@ -193,12 +193,12 @@ impl Site {
     }
 }
 
-/// What a task asks for that any node runs: text.
+/// A task that any node runs: text.
 pub fn gpt(redundancy: u8) -> IMuster::TaskSpec {
     IMuster::TaskSpec { kind: 1, units: 1, vram: 0, gpu: 0, redundancy, flags: 1, inputDigest: B256::ZERO, models: vec![] }
 }
 
-/// What an executor of these tests answers: its input, turned round.
+/// The answer of an executor of these tests: its input, turned round.
 pub fn answer_to(input: &str) -> String {
     input.chars().rev().collect()
 }
@@ -208,7 +208,7 @@ pub fn digest_to(input: &str) -> B256 {
     digest_of(answer_to(input).as_bytes())
 }
 
-/// An agent's configuration, and what starts it.
+/// An agent's configuration, and its command.
 pub struct Agent {
     /// Its node's name in the configuration.
     pub name: String,
@@ -220,7 +220,7 @@ pub struct Agent {
     pub url: String,
     /// In wei.
     pub stake: u64,
-    /// Seconds that it leaves to others at most what anybody may do.
+    /// Most seconds for which it leaves others to do what anybody may do.
     pub drive_within: u32,
     /// The lines of its executor.
     pub executor: String,
@@ -273,8 +273,9 @@ impl Agent {
         fs::write(self.home.join("agent.toml"), text).unwrap();
     }
 
-    /// What its executor does from its next task on: `answers`, `differs`, `cheats` (golden tasks apart), `rolls` dice, `fails`, `refuses`,
-    /// `hangs`, `stays`, `ends`, `shows` half of its answer and waits for another word, `shows another` text; from its next start on, too: `loads`, alone or after `fails`, and is not ready as long as it is to.
+    /// The acts of its executor from its next task on: `answers`, `differs`, `cheats` (golden tasks apart), `rolls` dice, `fails`,
+    /// `refuses`, `hangs`, `stays`, `ends`, `shows` half of its answer and waits for another word, `shows another` text. From its next
+    /// start on, too: `loads`, alone or after `fails`, and is not ready as long as it is to.
     pub fn behave(&self, behaviour: &str) {
         fs::write(self.home.join("behaviour"), behaviour).unwrap();
     }
@@ -304,7 +305,7 @@ impl Agent {
         self.home.join("log")
     }
 
-    /// What it has said.
+    /// Its log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.log_path()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Stores that others run: a server of S3 as a process, and what speaks like a node of IPFS; both can be away.
+//! Stores that others run: a server of S3 as a process, and one that speaks like a node of IPFS; both can be away.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -17,7 +17,7 @@ use muster_client::{cid_of, digest_of, BLOCK};
 /// Where `script/setup` puts the server of S3.
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../node_modules/.bin/s3rver");
 
-/// A server of S3 that knows one key, whose signatures it does not check, and of which anybody may read: the package `s3rver`.
+/// A server of S3 that knows one key, whose signatures it does not check, and that anybody may read: the package `s3rver`.
 pub struct S3 {
     child: Child,
     /// Where it is.
@@ -40,12 +40,12 @@ impl S3 {
                 break address.to_string();
             }
         };
-        // What it says of requests is read, or it would wait one day.
+        // Its log of requests is read, or it would wait one day.
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Self { child, url: format!("http://{address}") }
     }
 
-    /// A bucket as a store for whoever has the keys.
+    /// A bucket as a store for a client with the keys.
     pub fn store(&self, bucket: &str) -> String {
         format!("s3://{bucket}?endpoint={}&region=us-east-1", self.url)
     }
@@ -173,7 +173,7 @@ async fn answer(State(node): State<Ipfs>, request: Request) -> Response {
     }
 }
 
-/// A server that keeps in memory what is PUT there, and where it is.
+/// A server that keeps PUT objects in memory, and its address.
 pub async fn http() -> String {
     let objects = Objects::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,4 +1,4 @@
-//! The way to the node, which can be cut, takes its time, and counts what is asked over it.
+//! The way to the node, which can be cut, takes its time, and counts requests over it.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +10,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, sleep_until, Instant};
 
-/// What every request of JSON-RPC has once; one over WebSocket is masked, and not counted.
+/// Bytes that every request of JSON-RPC has once; one over WebSocket is masked, and not counted.
 const REQUEST: &[u8] = b"\"method\":";
 
 /// A wire from a port of its own to an endpoint.
 pub struct Wire {
-    /// What agents are told.
+    /// The URL for agents.
     pub url: String,
     whole: watch::Sender<bool>,
     requests: Arc<AtomicU64>,
@@ -39,7 +39,7 @@ impl Wire {
             loop {
                 let (from, _) = listener.accept().await.unwrap();
                 let mut state = state.clone();
-                // What comes while it is cut is closed at once.
+                // A connection that comes while it is cut is closed at once.
                 if !*state.borrow_and_update() {
                     continue;
                 }
@@ -49,7 +49,7 @@ impl Wire {
                     let _ = (from.set_nodelay(true), onward.set_nodelay(true));
                     let ((up, back), (down, forth)) = (from.into_split(), onward.into_split());
                     tokio::select! {
-                        // Both, since either side may end what it says first.
+                        // Both, since either side may end its part first.
                         _ = async { tokio::join!(carry(up, forth, delay, Some(&counted)), carry(down, back, delay, None)) } => {}
                         _ = state.wait_for(|whole| !whole) => {}
                     }
@@ -72,7 +72,7 @@ impl Wire {
     }
 }
 
-/// Passes on what comes, each part so much later, until one of the sides has enough.
+/// Passes bytes on, each part so much later, until one of the sides has enough.
 async fn carry(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, delay: Duration, requests: Option<&AtomicU64>) {
     let (send, mut under_way) = mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
     let hear = async move {
@@ -82,7 +82,7 @@ async fn carry(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin
                 seen.extend_from_slice(&part[..length]);
                 let found = seen.windows(REQUEST.len()).filter(|window| *window == REQUEST).count();
                 requests.fetch_add(found as u64, Ordering::Relaxed);
-                // What may be the beginning of one.
+                // Bytes that may be the beginning of one.
                 seen.drain(..seen.len().saturating_sub(REQUEST.len() - 1));
             }
             if send.send((Instant::now() + delay, part[..length].to_vec())).is_err() {

@@ -1,8 +1,7 @@
 //! A Muster of its own for each test, on a node in this process or on the one at RPC_URL.
 //!
-//! Deploying is cheap after the first time (equal programs are activated once), so every test has its own router
-//! and none has to be alone on its chain. Tests share the clock, hence they run one after another: [`World::new`]
-//! waits for its turn.
+//! Deploying is cheap after the first time (equal programs are activated once), so every test has its own router and none must be alone on
+//! its chain. Tests share the clock, hence they run one after another: [`World::new`] waits for its turn.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -21,7 +20,7 @@ use tokio::sync::{Mutex, MutexGuard};
 pub const STAKE_UNIT: u64 = 1_000_000;
 /// The least stake, in wei: little, so that a node at RPC_URL need not be rich.
 pub const LEAST: u64 = 400 * STAKE_UNIT;
-/// What an actor is given to pay its transactions with, in wei.
+/// The ether that an actor is given to pay its transactions with, in wei.
 const POCKET: u64 = 20_000_000_000_000_000;
 
 /// Seconds before a proposed program or parameter takes effect.
@@ -43,7 +42,7 @@ pub fn embedded() -> Devnode {
     Devnode::start(config).expect("the embedded node starts")
 }
 
-/// A node of another chain, for what has to notice it.
+/// A node of another chain, for a program that must notice it.
 pub fn stranger() -> Devnode {
     let mut config = Config::default();
     config.chain.chain_id = 1;
@@ -62,7 +61,7 @@ pub struct World {
     pub chain: Chain,
     /// The contract.
     pub muster: Muster,
-    /// What was deployed.
+    /// The deployment.
     pub deployment: deploy::Deployment,
     /// Owner, treasury and payer.
     pub boss: Account,
@@ -103,7 +102,7 @@ impl World {
             stake_unit: stakes.0,
             minimum_stake: stakes.1,
             upgrade_delay: UPGRADE_DELAY,
-            // What the contract begins with, also on a chain of value.
+            // The contract's default, also on a chain of value.
             minimum_price: (!parameters.iter().any(|(name, _)| *name == "minPrice")).then_some(U256::ONE),
             parameters: parameters.iter().map(|(name, value)| (name.to_string(), U256::from(*value))).collect(),
             programs,
@@ -139,7 +138,7 @@ impl World {
         actor
     }
 
-    /// What joining with a GPU costs beside the stake, in wei.
+    /// The cost of joining with a GPU beside the stake, in wei.
     pub async fn name_fee(&self, gpu: &str, vram: u16) -> u64 {
         self.muster.name_fee(gpu, vram).await.expect("a node").to()
     }

@@ -2,7 +2,7 @@
 
 use muster_model::world::Dice;
 
-/// What is left of an input. Beyond its end there are zeros.
+/// The rest of an input. Beyond its end there are zeros.
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {

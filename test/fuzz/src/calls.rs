@@ -1,7 +1,7 @@
 //! Bytes as calls, one after the other, of a network in which there is something of everything.
 //!
-//! A call is a function's place in the list of all, who calls, what they pay, how much later, and the words of its arguments, each
-//! of a byte or more (see `put_word`): so mutations change one argument and leave the others where they are.
+//! A call is a function's place in the list of all, its caller, its value, how much later it comes, and the words of its arguments, each of
+//! a byte or more (see `put_word`). So mutations change one argument and leave the others where they are.
 
 use crate::bytes::Bytes;
 use alloy_primitives::{B256, U256};
@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 const MOST: usize = 24;
 /// Most bytes of a call's data.
 const LONGEST: usize = 4_096;
-/// People by number, of whom the nodes' operators are the first.
+/// People by number; the first are the nodes' operators.
 const PEOPLE: u64 = 12;
 /// Wei that come with a call.
 const VALUES: [u128; 12] = [0, 0, 0, 0, 1, TOKEN / 1_000, TOKEN, 3 * TOKEN, 400 * TOKEN, 401 * TOKEN, 1 << 87, u128::MAX >> 30];
@@ -46,7 +46,7 @@ fn refusals() -> &'static BTreeMap<String, BTreeSet<String>> {
     })
 }
 
-/// A network in which there is something of everything: nodes that run single tasks, one that has committed, a group of three, a rated
+/// A network in which there is something of everything. Nodes run single tasks, one has committed, and there are a group of three, a rated
 /// one, queued and Pending tasks, an ended one, a paused node, and proposals of the owner's.
 fn prepared() -> World {
     let mut w = network(9);
@@ -129,7 +129,7 @@ pub(crate) fn put_word(b: &mut Bytes, data: &mut Vec<u8>, seen: &[B256]) -> bool
     data.len() < LONGEST
 }
 
-/// What came in and did not go out belongs to somebody, or to something.
+/// Money that came in and did not go out belongs to somebody, or to something.
 fn check_money(w: &mut World) {
     let overview = w.ask(overviewCall {});
     let issued = overview.nodesIssued;
@@ -155,7 +155,7 @@ fn check_money(w: &mut World) {
     assert_eq!(sum, w.paid_in - w.mem.paid, "what is somebody's, and what is there");
 }
 
-/// Makes a call, and checks what came of it.
+/// Makes a call, and checks its outcome.
 fn call(w: &mut World, caller: Address, wei: u128, data: &[u8]) {
     let function = data.first_chunk().and_then(|selector| functions().iter().find(|f| f.selector == *selector));
     let ours = IMusterCalls::abi_decode_validate(data).ok().map(|call| call.abi_encode());
@@ -239,7 +239,7 @@ mod tests {
     use muster_model::validated::{salt, USUAL};
     use muster_model::world::{genesis, initialise};
 
-    /// A call in the form that [`run`] reads: who calls as `from` has it, and one of the values.
+    /// A call in the form that [`run`] reads: its caller as `from` has it, and one of the values.
     fn written(person: u8, wei: u128, calldata: &[u8]) -> Vec<u8> {
         let (selector, arguments) = calldata.split_at(4);
         let place = functions().iter().position(|f| f.selector == *selector).expect("a function");
@@ -267,7 +267,7 @@ mod tests {
         out
     }
 
-    /// A call of each function, by whom it is for.
+    /// A call of each function, by its caller.
     fn calls() -> Vec<(u8, u128, Vec<u8>)> {
         fn of(person: u8, call: impl SolCall) -> (u8, u128, Vec<u8>) {
             (person, 0, call.abi_encode())

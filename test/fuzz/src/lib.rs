@@ -1,17 +1,18 @@
-//! What is fuzzed by coverage: each target takes any bytes, and panics where something is wrong.
+//! Targets of fuzzing by coverage: each takes any bytes, and panics where something is wrong.
 //!
-//! `script/fuzz` compiles the project's own crates instrumented and has libFuzzer choose the inputs (`tests/fuzz.rs`, `rustc`); as a
-//! test, the same program plays what lies in `corpus/`.
+//! `script/fuzz` compiles the project's own crates instrumented and has libFuzzer choose the inputs (`tests/fuzz.rs`, `rustc`). As a test,
+//! the same program plays the inputs in `corpus/`.
 //!
-//! | module | targets | what is wrong |
+//! | module | targets | failures |
 //! | --- | --- | --- |
 //! | [`calls`] | `calldata` | calls of every function on a small network: a panic, an error that the interface does not know of the function, money that is nobody's, a view that writes, an encoding that is not the interface's |
-//! | [`lines`] | `lines` | what an executor says: a panic, a line that is read as another |
+//! | [`lines`] | `lines` | lines of an executor: a panic, a line that is read as another |
 //! | [`operations`] | `operations` | operations on the contract and on the model: any difference, after each |
 //! | [`router`] | `router` | calls of the router before programs of every kind: an answer that its page does not say |
 //! | [`rpc`] | `rpc` | requests to the local node: a panic, no answer, an answer that is none |
 //! | [`settings`] | `settings` | the agent's configuration: a panic, something taken that cannot work |
-//! | [`stores`] | `stores` | what comes to the Rust library from stores, accounts and contracts: a panic, bytes of another digest, a bent object that opens |
+//! | [`stores`] | `stores` | data that stores, accounts and contracts send to the Rust library: a panic, bytes of another digest, a bent
+//! object that opens |
 //! | [`tables`] | `traces` | CSV files of requests and machines: a panic, values outside of their bounds, machines that are read otherwise a second time |
 //! | [`wasm`] | `wasm` | programs on the node: a panic, a program that neither is refused nor runs, or that runs otherwise when traced |
 

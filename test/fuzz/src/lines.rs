@@ -1,4 +1,4 @@
-//! Bytes as what an executor says, by the agent's own reader.
+//! Bytes as lines of an executor, by the agent's own reader.
 
 use crate::said::{hear, Said};
 

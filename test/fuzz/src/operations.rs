@@ -12,7 +12,7 @@ const MOST: usize = 192;
 /// Operators of a network.
 const OPERATORS: u64 = 14;
 
-/// The operations that bytes say, after what prepares one of three networks: an empty one, one in which tasks are validated, one in
+/// The operations that bytes say, after the preparation of one of three networks: an empty one, one in which tasks are validated, one in
 /// which groups are chosen by ratings. Their values are of the ranges that the random operations have.
 pub fn operations(data: &[u8]) -> Vec<Op> {
     let mut b = Bytes(data);

@@ -1,5 +1,5 @@
-//! Bytes as calls of the router's code, run by the EVM before small contracts in the programs' place, and compared with what its page
-//! says.
+//! Bytes as calls of the router's code, run by the EVM before small contracts in the programs' place, and compared with the answers that
+//! its page gives.
 
 use crate::bytes::Bytes;
 use crate::calls::put_word;
@@ -16,10 +16,10 @@ const ROUTER: Address = Address::repeat_byte(0x01);
 const PROGRAM: Address = Address::repeat_byte(0x02);
 const DEPLOYER: Address = Address::repeat_byte(0x0d);
 const OTHER: Address = Address::repeat_byte(0x0e);
-/// What leads to the program; the second also where half of it is missing.
+/// Selectors that lead to the program; the second also where half of it is missing.
 const KNOWN: [[u8; 4]; 2] = [[0xba, 0xdb, 0xad, 0xba], [0xca, 0xfe, 0, 0]];
 
-/// What a program does.
+/// The behaviour of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Does {
     Echo,
@@ -34,7 +34,7 @@ const ALL: [Does; 5] = [Does::Echo, Does::Revert, Does::Nothing, Does::Trap, Doe
 impl Does {
     fn code(self) -> &'static [u8] {
         match self {
-            // Its calldata, then who calls and how much is sent.
+            // Its calldata, then its caller and the value.
             Does::Echo => &[
                 0x36, 0x5f, 0x5f, 0x37, 0x33, 0x36, 0x52, 0x34, 0x36, 0x60, 0x20, 0x01, 0x52, 0x36, 0x60, 0x40, 0x01, 0x5f, 0xf3,
             ],
@@ -56,7 +56,7 @@ fn state(evm: &Evm, does: Does, fresh: bool) -> State {
         let mut key = [0; 64];
         key[..4].copy_from_slice(&selector);
         key[63] = PROGRAMS;
-        // What else lies in the word is none of the address.
+        // Other bits of the word are no part of the address.
         state.set_storage(ROUTER, keccak256(key).into(), U256::from_be_slice(PROGRAM.as_slice()) | U256::MAX << 160);
     }
     let owner = Ownership { owner: DEPLOYER.into_array(), stake_unit: u64::from(!fresh), ..Ownership::default() };
@@ -73,7 +73,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// What a program's answer to this becomes.
+    /// The router's answer for a program's answer to this.
     fn answer(&self, selector: [u8; 4], program: Address, call: &[u8]) -> Result<Vec<u8>, Vec<u8>> {
         let failed = Err(ProgramFailed { selector: selector.into(), program }.abi_encode());
         match if program == PROGRAM { self.does } else { Does::Missing } {
@@ -86,7 +86,7 @@ impl Call<'_> {
         }
     }
 
-    /// What it comes to; none where that is another program's matter.
+    /// The expected answer; none where that is another program's matter.
     fn expected(&self) -> Option<Result<Vec<u8>, Vec<u8>>> {
         let word = |at: usize| {
             let mut word = [0; 32];

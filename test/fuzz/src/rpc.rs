@@ -107,7 +107,7 @@ fn methods() -> Vec<&'static str> {
     all
 }
 
-/// A node, a connection to it, and what there is to name.
+/// A node, a connection to it, and the things there are to name.
 struct Client {
     node: Devnode,
     stream: BufReader<TcpStream>,
@@ -156,7 +156,7 @@ impl Client {
         self.names = names;
     }
 
-    /// What it answers; panics if it does not in time.
+    /// Its answer; panics if it does not answer in time.
     fn ask(&mut self, body: &[u8]) -> Vec<u8> {
         let head =
             format!("POST / HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use std::collections::BTreeSet;
 
-/// Panics where the agent would take what it cannot work with.
+/// Panics where the agent would take settings that cannot work.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(config) = Config::parse(text) else { return };

@@ -1,4 +1,4 @@
-//! Bytes as what comes from outside to the Rust library: a store's answers over HTTP, what accounts publish, sealed objects, notes, errors,
+//! Bytes as data from outside to the Rust library: a store's answers over HTTP, accounts' published stores, sealed objects, notes, errors,
 //! amounts.
 
 use crate::bytes::Bytes;
@@ -49,7 +49,7 @@ fn serve() -> (SocketAddr, Sender<Vec<u8>>) {
                     _ => break,
                 }
             }
-            // Who asked may be gone.
+            // The client may be gone.
             let _ = stream.write_all(&answer);
         }
     });
@@ -121,7 +121,7 @@ fn ask(b: &mut Bytes) {
     });
 }
 
-/// Panics where the library does, or takes what it must not.
+/// Panics where the library does, or takes bytes that it must not.
 pub fn run(data: &[u8]) {
     thread_local!(static SECRETS: (Secrets, Private) = {
         let seed = Seed::new([7; 32]);

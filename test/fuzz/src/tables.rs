@@ -28,7 +28,7 @@ pub fn run(data: &[u8]) {
                 assert!((1..=960).contains(&gpu.vram) && gpu.name.len() <= 64, "{gpu:?}");
                 again += &format!("\"{}\",{}\n", gpu.name.replace('"', "\"\""), gpu.vram);
             }
-            // What was read and is written is read as the same again.
+            // Machines that were read and written again are read as the same.
             let (second, _) = fleet("again.csv", again.as_bytes(), &Sizes::new()).expect("what was read");
             assert_eq!(read, second);
         }

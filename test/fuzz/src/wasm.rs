@@ -16,7 +16,7 @@ const ALICE: Address = Address::repeat_byte(0xa1);
 const PROGRAM: Address = Address::repeat_byte(0x55);
 const ARB_WASM: Address = Address::with_last_byte(0x71);
 const BASE_FEE: u128 = 100_000_000;
-/// Gas of what runs.
+/// Gas of a run.
 const GAS: u64 = 1_000_000;
 
 const TRACES: [TraceRequest; 6] = [

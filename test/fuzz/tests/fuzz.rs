@@ -1,11 +1,11 @@
-//! The targets' program. Compiled as ever it plays what lies in `corpus/`, one input after the other: a short way to everything that fuzzing
-//! has reached. `script/fuzz` compiles it instrumented, and links libFuzzer, which then chooses the inputs.
+//! The targets' program. Compiled as ever it plays the inputs in `corpus/`, one after the other: a short way to everything that fuzzing has
+//! reached. `script/fuzz` compiles it instrumented, and links libFuzzer, which then chooses the inputs.
 #![allow(unexpected_cfgs)]
 #![cfg_attr(fuzzing, no_main)]
 
 use muster_fuzz::TARGETS;
 
-/// What libFuzzer calls. The target is the one that `FUZZ_TARGET` names.
+/// The functions that libFuzzer calls. The target is the one that `FUZZ_TARGET` names.
 #[cfg(fuzzing)]
 mod under_libfuzzer {
     use super::TARGETS;
@@ -15,7 +15,7 @@ mod under_libfuzzer {
     fn target() -> &'static Target {
         static TARGET: OnceLock<&Target> = OnceLock::new();
         TARGET.get_or_init(|| {
-            // libFuzzer keeps the input of a process that ends; a panic, also on another thread, has to end it.
+            // libFuzzer keeps the input of a process that ends; a panic, also on another thread, must end it.
             let shows = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
                 shows(panic);

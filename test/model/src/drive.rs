@@ -19,10 +19,10 @@ const FULL: usize = 16;
 /// Operations between two times that everybody leaves, on a copy; `LEAVING` says another number.
 const LEAVING: usize = 100;
 
-/// What the names of refusals begin with in a tally.
+/// The first letters of the names of refusals in a tally.
 const REFUSED: &str = "refused: ";
 
-/// How often what happened, so that a run that exercises nothing is noticed.
+/// How often each thing happened, so that a run that exercises nothing is noticed.
 pub type Tally = BTreeMap<String, u64>;
 
 /// Makes the operations of a seed: so many, for so many operators.
@@ -109,8 +109,8 @@ pub fn shrink<S: System>(fresh: &dyn Fn() -> S, mut ops: Vec<Op>, operators: u64
     ops
 }
 
-/// Drives `length` operations for each seed, each on a new system. Every event has to happen at least `least` times
-/// over all of them, and ether has to be forced in as often.
+/// Drives `length` operations for each seed, each on a new system. Every event must happen at least `least` times over all of them, and
+/// ether must be forced in as often.
 pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
     drive_some(fresh, seeds, length, operators, least);
 }
@@ -128,7 +128,7 @@ fn demand(seen: &Tally, names: &[&str], least: u64) {
     }
 }
 
-/// Drives one run of each seed, and prints what happened under a name for the page on proofs.
+/// Drives one run of each seed, and prints the tally under a name for the page on proofs.
 fn drive_all<S: System>(
     name: &str,
     fresh: &dyn Fn() -> S,
@@ -165,7 +165,7 @@ fn drive_all<S: System>(
     seen
 }
 
-/// What happens in a network where few tasks are validated.
+/// Events of a network where few tasks are validated.
 const EVENTS: [&str; 40] = [
     "NodeJoined",
     "StakeRaised",
@@ -215,7 +215,7 @@ pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64
     demand(&seen, &["ScoreRecorded", "NodeKickedOut"], least);
 }
 
-/// What happens in a network where most tasks are validated.
+/// Events of a network where most tasks are validated.
 const VALIDATED: [&str; 102] = [
     "a group's models asked for",
     "a queued task that raises H",
@@ -321,7 +321,7 @@ const VALIDATED: [&str; 102] = [
     "refused: TaskNotRunning",
 ];
 
-/// What happens there now and then.
+/// Events that come there now and then.
 const SELDOM: [&str; 19] = [
     "a waiting node paused",
     "a waiting node poked",
@@ -344,8 +344,8 @@ const SELDOM: [&str; 19] = [
     "refused: TasksPending",
 ];
 
-/// Operations of a network in which most tasks are validated. Of each outcome and what it leads to there have to be at least
-/// `least`; `most` of them, which is long, are enough for what happens seldom too.
+/// Operations of a network in which most tasks are validated. There must be at least `least` of each outcome and of each of its
+/// consequences; `most` of them, a long list, are enough for seldom ones too.
 pub fn drive_validating<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
     let seen = drive_all("driven", fresh, seeds.clone(), length, operators, validated);
     demand(&seen, &VALIDATED, least);
@@ -354,7 +354,7 @@ pub fn drive_validating<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, len
     }
 }
 
-/// What happens in a network where most tasks are given to groups that are chosen by ratings.
+/// Events of a network where most tasks are given to groups that are chosen by ratings.
 const RATED: [&str; 45] = [
     "a group's models asked for",
     "raised in a group that is not scored",
@@ -403,7 +403,7 @@ const RATED: [&str; 45] = [
     "refused: NobodyCanRun",
 ];
 
-/// What happens there now and then.
+/// Events that come there now and then.
 const RATED_SELDOM: [&str; 3] = ["rated: agreed in a chain", "rated: another than the best", "rated: one alone"];
 
 /// Operations of a network in which groups are chosen by ratings; else as [`drive_validating`].
@@ -415,7 +415,7 @@ pub fn drive_rating<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length:
     }
 }
 
-/// What happens where more are idle than a pool holds.
+/// Events where more nodes are idle than a pool holds.
 const DRAWN: [&str; 7] = [
     "rated: drawn pool",
     "rated: chosen by one draw and formed by another",
@@ -432,7 +432,7 @@ pub fn drive_drawn_pools<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, le
     demand(&seen, &DRAWN, least);
 }
 
-/// What happens where so many groups are settled that targets are set anew.
+/// Events where so many groups are settled that targets are computed anew.
 const SETTLED: [&str; 4] =
     ["rated: adaptive target set", "rated: predictive target set", "rated: predicted target checked", "rated: a rating halved"];
 
@@ -450,7 +450,7 @@ fn rated(seed: u64, length: usize, operators: u64) -> Vec<Op> {
     rating(&mut Dice(seed), length, operators)
 }
 
-/// As [`rated`], but every fourth task requires so many models that large groups are dear.
+/// As [`rated`], but every fourth task requires so many models that large groups are expensive.
 fn drawn(seed: u64, length: usize, operators: u64) -> Vec<Op> {
     let mut ops = rated(seed, length, operators);
     for op in ops.iter_mut().step_by(4) {
@@ -475,7 +475,7 @@ const STREAMS: [(&str, Operations, usize, u64); 6] = [
     ("settled", settled, 8_000, 12),
 ];
 
-/// Drives about so many operations of each stream that `wanted` takes, of seeds from `first` on. What happens is not demanded.
+/// Drives about so many operations of each stream that `wanted` takes, of seeds from `first` on. No event is demanded.
 pub fn drive_fresh<S: System>(fresh: &dyn Fn() -> S, first: u64, least: usize, wanted: &dyn Fn(&str) -> bool) {
     for (name, operations, length, operators) in STREAMS.into_iter().filter(|(name, ..)| wanted(name)) {
         println!("{name}: seeds from {first} on");

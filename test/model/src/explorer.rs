@@ -1,5 +1,5 @@
-//! The state of the network as someone knows it who has read nothing but logs and the times of their
-//! blocks, and the comparison of it with storage, word by word where a view does not show it.
+//! The state of the network in the view of a reader of nothing but logs and the times of their blocks. It is compared with storage, word by
+//! word where a view does not show it.
 
 use crate::model::rated;
 use crate::world::parameter;
@@ -53,7 +53,7 @@ struct Node {
     called: u32,
     /// Whether it is paused and not among the active ones any more.
     aside: bool,
-    /// Whom its operator named as its worker, and whether that account works for it.
+    /// The account that its operator named as its worker, and whether that account works for it.
     worker: (Address, bool),
 }
 
@@ -66,7 +66,7 @@ struct Account {
     kicked: bool,
 }
 
-/// How an application's groups are chosen, and what they have come to since its target was last set.
+/// How an application's groups are chosen, and their results since its target was last set.
 #[derive(Clone, Debug)]
 struct Application {
     profile: Profile,
@@ -96,7 +96,7 @@ struct Task {
     /// As in `IMuster.TaskView`, while its node runs it or has committed.
     status: u8,
     began: u64,
-    /// What its node has committed to, and when.
+    /// The commitment of its node, and its time.
     committed: (B256, u64),
 }
 
@@ -127,11 +127,11 @@ impl Member {
     }
 }
 
-/// What a task without a receipt has for one.
+/// The receipt of a task that has none.
 const NO_RECEIPT: Outcome =
     Outcome { state: 0, node: 0, code: 0, ended: 0, refund: 0, resultDigest: alloy_primitives::FixedBytes::ZERO };
 
-/// What the logs say.
+/// The state from the logs.
 #[derive(Default, Debug)]
 pub struct Explorer {
     owner: Address,
@@ -151,7 +151,7 @@ pub struct Explorer {
     groups: BTreeMap<u32, (String, u16)>,
     nodes: BTreeMap<u32, Node>,
     accounts: BTreeMap<Address, Account>,
-    /// Who has set a profile or had a group chosen.
+    /// The applications that have set a profile or had a group chosen.
     applications: BTreeMap<Address, Application>,
     created: u64,
     tasks: BTreeMap<u64, Task>,
@@ -172,9 +172,9 @@ pub struct Explorer {
     names: BTreeMap<u64, String>,
     /// Where accounts' bytes can be had.
     stores: BTreeMap<Address, String>,
-    /// The node that the event before slashed, or what came of that.
+    /// The node that the event before slashed, if its consequences are due.
     slashed: Option<u32>,
-    /// What became of the tasks that asked for a receipt.
+    /// The outcomes of the tasks that asked for a receipt.
     outcomes: BTreeMap<u64, Outcome>,
 }
 
@@ -261,7 +261,7 @@ impl Explorer {
         self.set_h(node, now, |h| h * penalty);
     }
 
-    /// Raises H for a success, but not twice within half of what the task takes.
+    /// Raises H for a success, but not twice within half of the task's estimate.
     fn boost(&mut self, node: u32, now: u64, estimate: u32) {
         if 2 * (now - self.nodes[&node].h_at) >= estimate as u64 {
             let boost = self.parameter("boostPpm") as f64 / 1e6;
@@ -289,7 +289,7 @@ impl Explorer {
             E::ParameterChanged(p) => {
                 let before = self.parameters.insert(p.parameter, p.value.to());
                 assert_eq!(before.unwrap_or(0), p.before.to::<u64>(), "the value before");
-                // Only what was proposed changes where that is demanded.
+                // Only proposed values change, where proposals are demanded.
                 if PARAMETERS[p.parameter as usize].delayed() && before.is_some() {
                     let (value, at) = self.next_parameters.remove(&p.parameter).expect("proposed");
                     assert!(value == p.value.to::<u64>() && at <= now);
@@ -514,7 +514,7 @@ impl Explorer {
             E::TaskSucceeded(s) => {
                 let task = &self.tasks[&s.id];
                 assert_eq!((s.creator, s.node), (task.created.creator, task.node));
-                // Of one that could have been sampled, what is not paid is saved; of all others nothing is left.
+                // For a task that could have been sampled, the unpaid part is saved; for all others nothing is left.
                 self.reserve += task.created.fee - s.paid;
                 assert!(task.created.spec.redundancy == 1 || s.paid == task.created.fee);
                 if task.boosts {
@@ -625,7 +625,7 @@ impl Explorer {
             }
             E::MemberTimedOut(m) => {
                 // Right after a slash it is thrown out of the network, whatever it did. The group goes on without one that has not begun,
-                // which still runs its own task. Else its deadline was over.
+                // which still runs its own task. Otherwise its deadline was over.
                 let slashed = self.slashed == Some(m.node);
                 let member = self.member(m.group, m.node);
                 assert!(matches!(member.stage, CALLED | RUNNING));
@@ -1011,7 +1011,7 @@ impl Task {
         };
         self.group() + 4_096 * grade
     }
-    /// What it pays for one node's work by the estimate to 32 significant bits: exponent and mantissa.
+    /// Its pay for one node's work by the estimate, to 32 significant bits: exponent and mantissa.
     fn value(&self) -> (i32, u128) {
         let (mut n, mut d, mut e) = (self.created.fee / self.nodes as u128, self.created.estimate as u128, 0);
         while n >= d << 32 {

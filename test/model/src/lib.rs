@@ -1,15 +1,15 @@
-//! What the tests of the contracts share.
+//! Common parts of the contracts' tests.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | [`world`] | a Muster in memory that plays calls as the programs do |
 //! | [`model`] | a plain model of the network, and random operations that compare it with the real thing |
-//! | [`system`] | what the operations are tried on: that world, or the compiled programs on a chain |
-//! | [`meter`] | what a call costs that is played there |
-//! | [`validated`] | what tests share of tasks whose answers are checked |
-//! | [`outcomes`] | every combination of what the members of a group can do, and what has to come of it |
-//! | [`explorer`] | the state as someone knows it who has read nothing but logs |
-//! | [`search`] | an adversary that tries what attacks come to |
+//! | [`system`] | the systems that the operations run on: that world, or the compiled programs on a chain |
+//! | [`meter`] | the cost of a call that is played there |
+//! | [`validated`] | common parts of tests of tasks whose answers are checked |
+//! | [`outcomes`] | every combination of the acts of a group's members, and the outcome that it must have |
+//! | [`explorer`] | the state in the view of a reader of nothing but logs |
+//! | [`search`] | an adversary that tries out attacks |
 //! | [`drive`] | runs of random operations; one that fails is cut down to a short one |
 
 pub mod drive;

@@ -1,5 +1,5 @@
-//! A host for tests, over a storage in memory: it counts what calls cost (storage, logs, the router, the start of the program), for
-//! attacks that are made dear, and its hashes can be given beforehand.
+//! A host for tests, over a storage in memory. It counts the cost of calls (storage, logs, the router, the start of the program), for
+//! attacks that make calls expensive, and its hashes can be given beforehand.
 
 use crate::proof;
 use crate::world::{named, World};
@@ -10,23 +10,23 @@ use muster_protocol::{Host, Network, Result};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// What a transaction may cost at most, whatever others have done (docs/generated/gas.md).
+/// The most that a transaction may cost, whatever others have done (docs/generated/gas.md).
 pub const MOST_GAS: u64 = 1_000_000;
 /// A transaction itself, its calldata, the router, and the start of a program that is not cached.
 pub const START_GAS: u64 = 21_000 + 2_000 + 25_000;
 
-/// What an attack comes to, for docs/generated/proof.md.
+/// The result of an attack, for docs/generated/proof.md.
 pub fn priced(attack: &str, with: &str, comes_to: &str) {
     proof("attack", &[("attack", &attack), ("with", &with), ("comes to", &comes_to)]);
 }
 
-/// Counts what a chain would charge for storage and logs: words touched first, words left different, bytes logged.
+/// Counts a chain's charges for storage and logs: words touched first, words left different, bytes logged.
 pub struct Meter<'a> {
     mem: &'a mut Memory,
     touched: RefCell<HashSet<Word>>,
     before: HashMap<Word, Word>,
     logged: u64,
-    /// What hashes say, limb after limb.
+    /// The values of hashes, limb after limb.
     luck: Option<RefCell<VecDeque<u64>>>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Meter<'a> {
     pub fn new(mem: &'a mut Memory) -> Self {
         Meter { mem, touched: RefCell::default(), before: HashMap::new(), logged: 0, luck: None }
     }
-    /// The same, whose luck is loaded: what its hashes say are these numbers one after the other, and then only the greatest.
+    /// The same, with loaded luck: its hashes give these numbers one after the other, and then only the greatest.
     pub fn loaded(mem: &'a mut Memory, luck: impl Into<VecDeque<u64>>) -> Self {
         Meter { luck: Some(RefCell::new(luck.into())), ..Meter::new(mem) }
     }
@@ -120,7 +120,7 @@ impl Host for Meter<'_> {
     }
 }
 
-/// A call's gas, and what it gave; whether accepted or refused, it is played and stays if accepted.
+/// A call's gas, and its result; whether accepted or refused, it is played and stays if accepted.
 pub fn metered<T>(
     w: &mut World,
     from: Address,
@@ -130,7 +130,7 @@ pub fn metered<T>(
     metered_on(w, from, value, true, call)
 }
 
-/// The same of a call that says itself what it serves.
+/// The same of a call that chooses itself which draws it serves.
 pub fn metered_alone<T>(
     w: &mut World,
     from: Address,

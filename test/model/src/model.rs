@@ -32,7 +32,7 @@ const EPS: f64 = 1e-11;
 const HISTORY: u64 = 393_168;
 /// GPU groups of which a draw of three that answer alike misses none.
 const LOOKED_THROUGH: usize = 6;
-/// Parameters that have to be proposed.
+/// Parameters that must be proposed.
 const DELAYED: [&str; 12] = [
     "startFeeBps",
     "queueTime",
@@ -80,7 +80,7 @@ pub enum Op {
     Pause(u64),
     Resume(u64),
     Quit(u64),
-    /// Of workers: whom an operator names, who accepts or leaves.
+    /// Of workers: an operator names an account, which accepts or leaves.
     Work {
         who: u64,
         how: u64,
@@ -189,7 +189,7 @@ pub enum Op {
     Name(u64),
     /// Ether that no function of the contract let in.
     Force(u64),
-    /// Lets time pass and sends whatever ends what is validated, until nothing is any more.
+    /// Lets time pass and ends validated tasks, until there are none.
     Rest,
     Pass {
         blocks: u64,
@@ -267,8 +267,8 @@ fn random_profile(d: &mut Dice) -> Op {
     Op::Profile { who: d.bits(), sizes: d.bits(), targeting: d.bits(), target: d.bits() }
 }
 
-/// Operations of a network in which most tasks are validated, some by being sampled, others by taking three nodes at once: first what
-/// makes groups likely, then a mix in which they come about.
+/// Operations of a network in which most tasks are validated, some by being sampled, others by taking three nodes at once. The first make
+/// groups likely, and then comes a mix in which groups are formed.
 pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
     let mut ops = vec![
         Op::Set("scorePool", [3, 3, 3, 5][d.below(4) as usize]),
@@ -407,8 +407,8 @@ fn join_like(who: u64, mixed: u64, d: &mut Dice) -> Op {
     Op::Join { who, gpu, vram, models: d.bits() & d.bits() & 0x3ff, stake: d.below(5) }
 }
 
-/// What goes on beside the life of tasks in a network in which most are validated: what befalls some node, or less `often` what changes
-/// how the others go on.
+/// Operations beside the life of tasks in a network in which most are validated: those that happen to some node, or less `often` those that
+/// change the course of others.
 fn upheaval(often: bool, d: &mut Dice, operators: u64) -> Op {
     if often {
         match d.below(14) {
@@ -417,7 +417,7 @@ fn upheaval(often: bool, d: &mut Dice, operators: u64) -> Op {
             1..=2 => Op::Resume(1 + d.below(operators)),
             3 => Op::Quit(1 + d.below(operators)),
             5 => Op::List { group: d.bits(), on: d.below(3) > 0 },
-            // Somebody whose stake was returned.
+            // An operator whose stake was returned.
             6 => Op::Withdraw(4 * d.below(operators)),
             4 | 7 => Op::Fault { pick: d.bits(), by: 1 },
             _ => Op::Poke(d.below(4 * operators)),
@@ -430,7 +430,7 @@ fn upheaval(often: bool, d: &mut Dice, operators: u64) -> Op {
             3 => Op::Resume(1 + d.below(operators)),
             4 => Op::Quit(1 + d.below(operators)),
             5 => Op::Withdraw(1 + d.below(operators + 5)),
-            // What holds a node changes while some are held.
+            // The number that holds a node changes while some are held.
             6 => Op::Set("openMost", 1 + d.below(3)),
             7 => Op::Pass { blocks: 1, seconds: 172_800 },
             8 => Op::Accept(d.bits()),
@@ -440,7 +440,7 @@ fn upheaval(often: bool, d: &mut Dice, operators: u64) -> Op {
     }
 }
 
-/// What operators answer, as [`answer_of`] has it: mostly right.
+/// Operators' answers, as [`answer_of`] has them: mostly right.
 const VARIANTS: [u64; 16] = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 0, 4, 4, 5, 6, 7];
 
 fn models_of(mask: u64) -> Vec<u64> {
@@ -449,7 +449,7 @@ fn models_of(mask: u64) -> Vec<u64> {
 
 // ---------------------------------------------------------------- the model
 
-/// What a group was chosen of.
+/// The choice of a group.
 #[derive(Clone, Debug)]
 struct Choice {
     /// The candidates.
@@ -483,7 +483,7 @@ struct Task {
     /// Whether its success can raise H.
     boosts: bool,
     kind: u8,
-    /// Images of an answer; 0 where answers have to be equal.
+    /// Images of an answer; 0 where answers must be equal.
     images: u8,
     /// Its redundancy policy: 0 to 3.
     policy: u8,
@@ -491,12 +491,12 @@ struct Task {
     nodes: u64,
     /// Groups it was given to after one without a majority.
     regrouped: u64,
-    /// With what probability in ten-thousandths it is validated.
+    /// The probability in ten-thousandths with which it is validated.
     sample_bps: u128,
     /// Of one that can be sampled: whether its scope had nodes enough for scores at its creation, and its answer could be compared at its
     /// commitment.
     scored: bool,
-    /// What a wrong or withheld answer costs, in parts of its fee.
+    /// The slash of a wrong or withheld answer, in parts of its fee.
     slash_times: u128,
     /// When its node started it.
     began: u64,
@@ -507,7 +507,7 @@ struct Task {
     part: Part,
 }
 
-/// What a node's task is to it.
+/// The state of a node's task.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Part {
     /// It runs it, alone.
@@ -528,7 +528,7 @@ struct Commitment {
     elapsed: u64,
     /// The block whose hash decides.
     block: u64,
-    /// What was drawn from that, once it could be.
+    /// The lot drawn from that, once it could be.
     lot: Option<u64>,
 }
 
@@ -556,12 +556,12 @@ struct Member {
     stage: u8,
     moment: u64,
     elapsed: u64,
-    /// What it committed to or revealed.
+    /// The value it committed to or revealed.
     answer: B256,
 }
 
 impl Team {
-    /// Whether a member can be scored and slashed for what it commits to: only then it is an open commitment.
+    /// Whether a member can be scored and slashed for its commitment: only then it is an open commitment.
     fn liable(&self) -> bool {
         self.scored && self.task.policy != 3
     }
@@ -588,7 +588,7 @@ impl Team {
             bits <= hamming
         })
     }
-    /// Members who answered the same as another, the fastest first.
+    /// Members that answered the same as another, the fastest first.
     fn right(&self, hamming: u64) -> Vec<usize> {
         let answered: Vec<usize> = (0..self.members.len()).filter(|&i| self.members[i].stage == ANSWERED).collect();
         let agrees = |i: usize| {
@@ -601,12 +601,12 @@ impl Team {
     }
 }
 
-/// What is kept of a commitment.
+/// The part of a commitment that is kept.
 fn kept_of(commitment: B256) -> FixedBytes<24> {
     FixedBytes::from_slice(&commitment[..24])
 }
 
-/// What the operators of these worlds answer: the right answer, others, an error, and what is no answer at all.
+/// The answers of these worlds' operators: the right answer, others, an error, and a value that is no answer at all.
 fn answer_of(task: &Task, variant: u64) -> (u8, B256) {
     let word = |tag: u64| keccak256([task.id, tag].map(u64::to_be_bytes).concat());
     if variant == 6 {
@@ -637,7 +637,7 @@ fn salt_of(id: u64, node: u32) -> B256 {
     keccak256([id, node as u64].map(u64::to_be_bytes).concat())
 }
 
-/// Reveals what a node committed to, of the answers that nodes give here.
+/// Reveals a node's commitment, of the answers that nodes give here.
 fn opening(node: u32, task: &Task, group: u32, kept: FixedBytes<24>) -> revealCall {
     let salt = salt_of(task.id, node);
     let of = (0..8).map(|v| answer_of(task, v)).find(|&(k, v)| kept_of(commitment(task.id, node, k, v, salt)) == kept);
@@ -646,7 +646,7 @@ fn opening(node: u32, task: &Task, group: u32, kept: FixedBytes<24>) -> revealCa
 }
 
 impl Task {
-    /// What it pays for one node's work.
+    /// Its pay for one node's work.
     fn share(&self) -> u128 {
         self.fee / self.nodes as u128
     }
@@ -686,7 +686,7 @@ impl Task {
     fn queue(&self) -> u32 {
         self.group() + 4_096 * self.grade()
     }
-    /// What the node that ran it alone is paid.
+    /// The pay of the node that ran it alone.
     fn payment(&self) -> u128 {
         self.fee * 10_000 / (10_000 + 2 * self.sample_bps)
     }
@@ -728,7 +728,7 @@ struct Node {
     called: u32,
     /// Whether it is paused, and a draw of validators has met it since: then it is not among the active ones.
     aside: bool,
-    /// Whom its operator named as its worker; zero for nobody.
+    /// The account that its operator named as its worker; zero for none.
     worker: Address,
 }
 
@@ -755,7 +755,7 @@ enum Why {
     KeptOut,
 }
 
-/// What was queued beside idle nodes after the call before.
+/// The tasks that were queued beside idle nodes after the call before.
 #[derive(Clone, Default, Debug)]
 struct Left {
     idle: BTreeSet<u32>,
@@ -772,13 +772,13 @@ pub struct Model {
     block: u64,
     nodes: BTreeMap<u32, Node>,
     accounts: BTreeMap<Address, Account>,
-    /// Who has set a profile or had a group chosen.
+    /// The applications that have set a profile or had a group chosen.
     applications: BTreeMap<Address, rated::Application>,
     groups: BTreeMap<(String, u16), u32>,
     holders: BTreeMap<u64, Vec<u32>>,
     pending: VecDeque<Task>,
     queue: Vec<Task>,
-    /// Who waits for tasks of a queue, first come.
+    /// The nodes that wait for tasks of a queue, first come.
     waiting: BTreeMap<u32, Vec<u32>>,
     calls: VecDeque<Waiting>,
     teams: BTreeMap<u32, Team>,
@@ -800,22 +800,22 @@ pub struct Model {
     proposed: BTreeMap<&'static str, (u64, u64)>,
     /// The lowest `minStake` and the highest `openMost` that there ever were, or that were proposed.
     bounds: (u64, u64),
-    /// What is queued beside idle nodes that could run it.
+    /// The tasks that are queued beside idle nodes that could run them.
     left: Left,
     paid_in: u128,
     paid_out: u128,
     forced: u128,
-    /// How often what came about that no event is named after.
+    /// How often each thing came about that no event is named after.
     pub notes: BTreeMap<&'static str, u64>,
-    /// How often what was refused.
+    /// How often each refusal came.
     pub refused: BTreeMap<&'static str, u64>,
 }
 
-/// The call in progress: what the real thing logged, and how far the model has followed it.
+/// The call in progress: the real thing's log, and how far the model has followed it.
 struct Trace {
     events: Vec<E>,
     next: usize,
-    /// Whether a task with models has started: what its pre-download read is missing to the next.
+    /// Whether a task with models has started: the words that its pre-download read are missing to the next.
     spread: bool,
     /// Calls taken off their ring of which no event tells, because their task is gone.
     silent: u64,
@@ -827,7 +827,7 @@ impl Trace {
     fn peek(&self) -> Option<&E> {
         self.events.get(self.next)
     }
-    /// Whether the next event is what a task's draw can begin with.
+    /// Whether a task's draw can begin with the next event.
     fn draws(&self, task: &Task) -> bool {
         match self.peek() {
             Some(E::TaskStarted(e)) => e.id == task.id,
@@ -841,7 +841,7 @@ impl Trace {
             _ => false,
         }
     }
-    /// Whether the next event is what the draw of a task's validators begins with.
+    /// Whether the draw of a task's validators begins with the next event.
     fn calls(&self, task: u64) -> bool {
         match self.peek() {
             Some(E::GroupFormed(e)) => e.id == task,
@@ -856,18 +856,18 @@ impl Trace {
     }
 }
 
-/// What a node may do that becomes available.
+/// The steps that a node may take when it becomes available.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum May {
     /// Nothing until this time.
     Rest(u64),
-    /// Take what is queued.
+    /// Take a queued task.
     Take,
     /// That, or wait for two others.
     Wait,
 }
 
-/// What a judgement counts as.
+/// The count that a judgement goes into.
 #[derive(Clone, Copy)]
 enum Counts {
     Nothing,
@@ -888,7 +888,7 @@ macro_rules! need {
 
 mod rated;
 
-/// What a rating counts after another judgement: at 64 the older half is forgotten.
+/// The counts of a rating after another judgement: at 64 the older half is forgotten.
 pub(crate) fn rated((judged, right): (u64, u64), now: bool) -> (u64, u64) {
     let (judged, right) = (judged + 1, right + now as u64);
     if judged == 64 {
@@ -983,7 +983,7 @@ impl Model {
     fn h(&self, n: &Node) -> f64 {
         self.h_at(n, self.now)
     }
-    /// Whether a node's H can rise; as is `said`, where what it is short of 1 is less than can be told.
+    /// Whether a node's H can rise; as is `said`, where its distance from 1 is too small to tell.
     fn rises(&self, node: u32, said: bool) -> bool {
         let n = &self.nodes[&node];
         n.h < 1.0 && (said || self.h(n) < 1.0 - EPS)
@@ -1025,15 +1025,15 @@ impl Model {
         task.filter(|t| t.id == call.id && matches!(t.part, Part::Calling(_)))
     }
 
-    /// Makes due draws until `most` are `served`; where that depends on what they cost (`thrifty`), the first at least.
+    /// Makes due draws until `most` are `served`; where that depends on their cost (`thrifty`), the first at least.
     fn serve(&mut self, t: &mut Trace, by: Address, mut served: u64, most: u64, thrifty: bool) -> u64 {
         let mut waiting = self.pending.len() + self.calls.len();
-        // Draws of which no event may tell: those that only write what was never written, before a group is formed.
+        // Draws of which no event may tell: those that only initialise words, before a group is formed.
         let mut untold = 0;
         while served < most && waiting > 0 && self.draws_due() {
             let must = !thrifty && served + untold < most || served == 0;
             let before = self.pending.front().is_some_and(|task| task.chosen.is_some());
-            // Who needs all made is refused while one of several nodes is due.
+            // A call that needs all made is refused while one of several nodes is due.
             if thrifty && most > 2 && (self.call_is_next() || self.pending[0].policy > 1) {
                 break;
             }
@@ -1076,7 +1076,7 @@ impl Model {
         }
         let due = self.nodes.iter().filter_map(|(&i, n)| n.parked.map(|at| (at, i))).min();
         let (at, _) = due.filter(|(at, _)| *at <= self.now)?;
-        // After dear draws there may be none; a later one that comes back all the same was poked.
+        // After expensive draws there may be none; a later one that comes back all the same was poked.
         if thrifty && !matches!(t.peek(), Some(E::NodeReadmitted(r)) if self.nodes[&r.node].parked == Some(at)) {
             return None;
         }
@@ -1124,14 +1124,14 @@ impl Model {
             if entries <= 16 && able.iter().any(|i| local(i) && self.h(&self.nodes[i]) > EPS) {
                 assert!(local(&s.node), "{s:?} holds none of {:?}", task.models);
             }
-            // Between what it certainly had and what it can have had at most. Nodes that a raised threshold excludes stand there
-            // until poked; a search among many, or within what is left of a call's reads, may count too few.
+            // Between its certain number and the highest possible one. Nodes that a raised threshold excludes stand there until poked; a
+            // search among many, or within the rest of a call's reads, may count too few.
             let (least, most) = if local(&s.node) {
                 // Where many hold the model they are counted with the pre-download's 32 reads, of which three nearby nodes can take
                 // twelve and every entry four.
                 let popular = entries as u64 * 4 >= self.joined();
                 let searched = entries <= if popular { 5 } else { 16 } && task.models.len() == 1 && !t.spread;
-                // Of more than 16 entries the search may miss all who are idle, and then anyone is drawn, a holder by chance too.
+                // Of more than 16 entries the search may miss all idle ones, and then any node is drawn, a holder by chance too.
                 let there = |i: &&u32| entries > 16 || local(i);
                 (if searched { able.iter().filter(|i| local(i)).count() } else { 1 }, idle.iter().filter(there).count())
             } else {
@@ -1161,7 +1161,7 @@ impl Model {
     fn draw_three(&mut self, t: &mut Trace, mut task: Task, known: bool) {
         let idle: Vec<u32> = self.idle().filter(|(_, n)| self.takes(&task, n)).map(|(&i, _)| i).collect();
         let reserved = std::mem::take(&mut task.reserved);
-        // Whom H excludes by now is none.
+        // A node that H excludes by now is none.
         let stays = |n: &Node| self.takes(&task, n) && self.eligible(self.h(n));
         let there = reserved.iter().copied().filter(|i| stays(&self.nodes[i]));
         let candidates: BTreeSet<u32> = idle.iter().copied().chain(there).collect();
@@ -1204,14 +1204,14 @@ impl Model {
             Some(E::TaskRedrawn(redrawn)) if redrawn.id == task.id => {
                 assert!(!known || enough && !these, "{redrawn:?} of {candidates:?}, reserved {reserved:?}");
                 self.note(if known { "three undecided" } else { "three too old" });
-                // Whom H excludes, or who is on its way out, is not kept for the next one; whose group is not listed any more is.
+                // A node that H excludes, or that is on its way out, is not kept for the next one; one whose group is no longer listed is.
                 let kept = |node: &u32| self.eligible(self.h(&self.nodes[node])) && self.nodes[node].status == 2;
                 let (reserved, others): (Vec<u32>, Vec<u32>) = reserved.into_iter().partition(kept);
                 self.put_off(t, Task { reserved, ..task });
                 self.give_back(t, &others, "a reserved node let go undecided");
             }
             event => {
-                // Where three have to be alike a draw looks through a bounded number of GPU groups, unless some are reserved for it.
+                // Where three must be alike a draw looks through a bounded number of GPU groups, unless some are reserved for it.
                 let missed = task.any_equal() && !met && self.groups.len() > LOOKED_THROUGH;
                 assert!(known && !these && (!enough || missed), "{event:?} of {candidates:?}, reserved {reserved:?}");
                 self.note(if enough { "three alike not met" } else { "three not there" });
@@ -1295,7 +1295,7 @@ impl Model {
         self.nodes.get_mut(&node).unwrap().task = Some(task);
     }
 
-    /// Checks whom a task that has begun asks for scarce models; gives how many.
+    /// Checks the nodes that a task which has begun asks for scarce models; gives how many.
     fn pre_download(&mut self, t: &mut Trace, task: &Task) -> u64 {
         t.spread |= !task.models.is_empty();
         let mut asked = 0;
@@ -1324,7 +1324,7 @@ impl Model {
         asked
     }
 
-    /// The same for a group, which may have none of it where its draw was dear.
+    /// The same for a group, which may have none of it where its draw was expensive.
     fn pre_download_for_group(&mut self, t: &mut Trace, task: &Task) {
         if self.pre_download(t, task) > 0 {
             self.note("a group's models asked for");
@@ -1432,7 +1432,7 @@ impl Model {
         (ready, ready && (n.waited == 0 || self.now >= n.waited + 9 * self.set["holdTime"]))
     }
 
-    /// Gives a node that has become available what is queued, lets it wait for others, or leaves it idle.
+    /// Gives a node that has become available a queued task, lets it wait for others, or leaves it idle.
     fn place(&mut self, t: &mut Trace, by: Address, node: u32, may: May) {
         let n = &self.nodes[&node].clone();
         let (single, three, rated) = (self.best_single(n), self.best_three(n, |_| true), self.best_rated(n));
@@ -1503,7 +1503,7 @@ impl Model {
     fn take_single(&mut self, t: &mut Trace, by: Address, node: u32, single: Option<usize>) {
         if let Some(i) = single {
             let task = self.queue.remove(i);
-            // Nobody drew it; but who became free while it waited left it.
+            // Nobody drew it; but nodes that became free while it waited left it.
             let said = matches!(t.peek(), Some(E::TaskStarted(s)) if s.boosts);
             let (pool, waited) = (self.set["boostPool"], 2 * (self.now - task.since) >= task.estimate);
             let boosts = (pool == 0 || waited && self.active(&task) >= pool) && self.rises(node, said);
@@ -1602,13 +1602,13 @@ impl Model {
         Ok(node)
     }
 
-    /// Who works for a node.
+    /// The worker of a node.
     fn worker(&self, node: u32) -> Option<Address> {
         let named = self.nodes.get(&node)?.worker;
         self.accounts.get(&named).is_some_and(|a| a.works && a.node == node).then_some(named)
     }
 
-    /// Who does what an operator's node does: now and then its worker.
+    /// The account that acts for an operator's node: now and then its worker.
     fn hand(&self, operator: Address, choice: u64) -> Address {
         self.own(operator).ok().and_then(|node| self.worker(node)).filter(|_| !choice.is_multiple_of(4)).unwrap_or(operator)
     }
@@ -1641,7 +1641,7 @@ impl Model {
                     11..=12 => Call::new(by, leaveWorkCall {}),
                     13 => Call::new(by, setWorkerCall { worker: somebody.into() }),
                     14 => Call::new(by, quitCall {}),
-                    // His own, another operator's, nobody.
+                    // The operator's own, another operator's, nobody.
                     _ => Call::new(operator, setWorkerCall { worker: [by, operator, [0; 20]][(how >> 8) as usize % 3].into() }),
                 }
             }
@@ -1672,14 +1672,14 @@ impl Model {
         logged
     }
 
-    /// Sees what time it is, and what the hashes of blocks say that have come.
+    /// Looks at the time, and at the hashes of the blocks that have come.
     fn look<S: System>(&mut self, real: &mut S) {
         (self.now, self.block) = real.clock();
         self.draw_lots(real);
     }
 
-    /// Ends all that is validated, by calls that anyone could send, and pokes idle nodes until none could run what is queued. Panics if
-    /// time and those calls settle none of the groups that are left to form.
+    /// Ends all validated tasks, by calls that anyone could send, and pokes idle nodes until none could run a queued task. Panics if time
+    /// and those calls settle none of the groups that are left to form.
     fn rest<S: System>(&mut self, real: &mut S) -> Vec<Logged> {
         let mut logged = Vec::new();
         let (mut left, mut vain) = (self.groups_left(), 0);
@@ -1711,7 +1711,7 @@ impl Model {
         tasks.values().map(|regrouped| 1 + RESCHEDULES - regrouped).sum()
     }
 
-    /// Commitments that can be revealed, or all of them: node, task, place of the group or 0, and what was committed to.
+    /// Commitments that can be revealed, or all of them: node, task, place of the group or 0, and the committed value.
     fn to_reveal(&self, early: bool) -> Vec<(u32, &Task, u32, FixedBytes<24>)> {
         let alone = self.nodes.iter().filter_map(move |(&node, n)| match n.task.as_ref().map(|t| (t, t.part)) {
             Some((t, Part::Committed(c))) if early || self.lot(t, &c) == Some(false) => Some((node, t, 0, c.kept)),
@@ -1735,7 +1735,7 @@ impl Model {
     /// A call that ends something which is over, or makes a draw that is due.
     fn helpful(&self) -> Option<Call> {
         let by = who(50);
-        // It also re-admits whom draws held back.
+        // It also re-admits nodes that draws held back.
         if self.draws_due() || self.nodes.values().any(|n| n.parked.is_some_and(|at| at <= self.now)) {
             return Some(Call::new(by, dispatchCall { count: 16 }));
         }
@@ -1803,7 +1803,7 @@ impl Model {
         })
     }
 
-    /// Does here what the real thing has done, and compares; `mine` gives what is paid out. Gives the events.
+    /// Follows the real thing's call, and compares; `mine` gives the sum paid out. Gives the events.
     fn follow<S: System>(
         &mut self,
         real: &mut S,
@@ -1838,7 +1838,7 @@ impl Model {
         }
     }
 
-    /// How many calls an accepted call took off their ring of which no event tells: what is missing there.
+    /// How many calls an accepted call took off their ring of which no event tells: the difference of their numbers.
     fn silent<S: System>(&self, real: &mut S, events: &[E]) -> u64 {
         let left = real.read(|net| net.validator_draws().len()) as i64;
         let told: i64 = events
@@ -1868,7 +1868,7 @@ impl Model {
                 let left = |n: &&Node| n.status == 0 && self.accounts[&n.operator].unbonding > 0;
                 let back: Vec<Address> = self.nodes.values().filter(left).map(|n| n.operator).collect();
                 let from = back.get(pick(models >> 4, back.len())).copied().filter(|_| stake >> 62 == 1).unwrap_or(who(n));
-                // Now and then a worker, who has no node of his own.
+                // Now and then a worker, which has no node of its own.
                 let from = if models >> 61 == 1 { self.hand(from, 1) } else { from };
                 let call = joinCall { gpuName: name.into(), vram, models: models_of(models) };
                 Call::new(from, call).paying(tokens * TOKEN + fee)
@@ -2229,7 +2229,7 @@ impl Model {
         called.max_by_key(|node| node.parked.is_some()).map(|node| node.operator)
     }
 
-    /// What the call must do; gives what it pays out.
+    /// The effect that the call must have; gives the sum it pays out.
     fn apply(&mut self, call: &Call, t: &mut Trace) -> Result<u128, &'static str> {
         let by = call.from;
         let asked = C::abi_decode_validate(&call.data).expect("a function of the interface");
@@ -2313,7 +2313,7 @@ impl Model {
                 return Ok(0);
             }
             C::createTasks(c) => return self.create_all(t, call, c).map(|()| 0),
-            // What validates takes what is due as it is, and serves nothing.
+            // Calls of validation take due draws as they are, and serve nothing.
             C::commit(c) => return self.commit(t, by, c).map(|()| 0),
             C::reveal(c) => return self.reveal(t, by, c).map(|()| 0),
             C::validate(c) => return self.validate(t, by, c).map(|()| 0),
@@ -2566,7 +2566,8 @@ impl Model {
 
     // ------------------------------------------------------------ validation
 
-    /// The most that a sampled task can pay: what the least stake ever covers, with as many commitments open as there ever could be.
+    /// The most that a sampled task can pay: the sum that the least stake ever covers, with as many commitments open as there ever could
+    /// be.
     fn most_at_stake(&self) -> u128 {
         let (least, most) = self.bounds;
         let times = self.set["slashTimes"] as u128 * (most as u128 + 1);
@@ -2939,13 +2940,13 @@ impl Model {
         self.teams[&place].members.iter().filter(lingers).map(|m| m.node).collect()
     }
 
-    /// What a failed member's part of a shared fee comes to, for all of them: nobody gets it.
+    /// The sum of the failed members' parts of a shared fee: nobody gets it.
     fn unshared(team: &Team, fee: u128) -> u128 {
         let failed = team.members.iter().filter(|m| m.stage == FAILED).count() as u128;
         fee / team.members.len() as u128 * failed
     }
 
-    /// Judges a group: who is right, what everyone is paid, scored, and loses.
+    /// Judges a group: its right members, and everyone's pay, score and loss.
     fn judge(&mut self, t: &mut Trace, by: Address, place: u32) {
         if self.teams[&place].task.policy == 3 {
             return self.judge_rated(t, by, place);
@@ -2961,7 +2962,7 @@ impl Model {
                 answer = team.members[*fastest].answer;
                 let failed = team.members.iter().filter(|m| m.stage == FAILED).count();
                 let pot = if team.scored && task.policy == 1 {
-                    // A payment for everybody who did not report an error; the reserve adds nothing where the first has not answered.
+                    // A payment for each member that did not report an error; the reserve adds nothing where the first has not answered.
                     let whole = (team.members.len() - failed) as u128 * task.payment();
                     self.reserve += fee.saturating_sub(whole);
                     let answered = team.members[0].stage == ANSWERED;
@@ -3019,7 +3020,7 @@ impl Model {
             }
         };
         if outcome > 1 {
-            // A sampled task has paid it to whoever had its validators called.
+            // A sampled task has paid it to the account that had its validators called.
             start_fee = if task.policy == 1 { 0 } else { task.start_fee() };
             refund = fee - start_fee;
         }
@@ -3062,11 +3063,11 @@ impl Model {
                 self.release(t, by, member.node, May::Wait);
             }
         }
-        // No slash takes what is only given back here.
+        // No slash takes money that is only returned here.
         self.settled(t, task, place, (outcome, answer), (start_fee, refund));
     }
 
-    /// Gives back what is left of a judged task's fee, and tells what its group came to.
+    /// Returns the rest of a judged task's fee, and tells its group's outcome.
     fn settled(
         &mut self,
         t: &mut Trace,
@@ -3089,7 +3090,7 @@ impl Model {
         }));
     }
 
-    /// What a judgement is for a member's node; gives whether it is free for work.
+    /// Applies a judgement to a member's node; gives whether it is free for work.
     fn conclude(
         &mut self,
         t: &mut Trace,
@@ -3160,7 +3161,7 @@ impl Model {
         free
     }
 
-    /// Burns so much of a node's stake, in whole stake units, then of what is returned to its operator, and of his credit.
+    /// Burns so much of a node's stake, in whole stake units, then of the stake returned to its operator, and of the operator's credit.
     fn slash(&mut self, t: &mut Trace, node: u32, id: u64, wei: u128) {
         let stake_unit = STAKE_UNIT as u128;
         let n = self.nodes.get_mut(&node).unwrap();
@@ -3230,7 +3231,7 @@ impl Model {
         }
     }
 
-    /// Raises H for a success, but not twice within half of what the task takes.
+    /// Raises H for a success, but not twice within half of the task's estimate.
     fn boost(&mut self, node: u32, estimate: u64) {
         if 2 * (self.now - self.nodes[&node].h_at) >= estimate {
             let more = self.set["boostPpm"] as f64 / 1e6;
@@ -3240,7 +3241,7 @@ impl Model {
         }
     }
 
-    /// Fees stay within what a parameter was, or may come to be since it was proposed.
+    /// Fees stay within the former values of a parameter, and within proposed ones from their proposal on.
     fn bound_fees(&mut self, name: &str, value: u64) {
         let (least, most) = self.bounds;
         match name {
@@ -3260,7 +3261,7 @@ impl Model {
         }));
     }
 
-    /// What joining with a GPU costs beside the stake, in wei.
+    /// The cost of joining with a GPU beside the stake, in wei.
     fn group_fee(&self, name: &str, vram: u16) -> u128 {
         if self.groups.contains_key(&(name.to_string(), vram)) {
             0
@@ -3412,13 +3413,13 @@ impl Model {
         assert!(nobody || !told, "queued beside idle nodes");
         let dear = |e: &E| matches!(e, E::TaskStarted(_) | E::NodeReadmitted(_));
         assert!(!told || !t.spent && !t.events[..t.next].iter().any(dear), "queued beside what is dear");
-        // What tells nothing may have been dear too: a call of validators whose task is gone, or words written for the first time.
+        // A call without events may have been expensive too: a call of validators whose task is gone, or words written for the first time.
         let at_end = nobody && (told || !t.spent && t.next + t.silent as usize == 0);
         need!(at_end || self.pending.len() < PENDING, "TooManyPending");
         need!(policy < 2 || self.so_many_there(spec, nodes), "NobodyCanRun");
         self.tasks += 1;
         let limit = (2 * estimate).min(s["limitMax"].max(s["limitMin"])).max(s["limitMin"]) + s["grace"];
-        // What is due already is drawn first.
+        // Due draws are made first.
         let (due, at_once) = (self.draws_due(), s["drawDelay"] == 0 && !batch);
         let now = at_once && policy < 2 && !due;
         let draw_block = match (at_end, now) {

@@ -1,4 +1,4 @@
-//! What operations are tried on: the code of the contracts in memory, or the compiled programs on a chain.
+//! The systems that operations run on: the code of the contracts in memory, or the compiled programs on a chain.
 
 use crate::world::{decode, named, who, World};
 use alloy_sol_types::SolCall;
@@ -12,7 +12,7 @@ use muster_protocol::{programs, Host, Network, Result as Given};
 /// A call as it is sent.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Who calls.
+    /// The caller.
     pub from: Address,
     /// Wei sent along.
     pub value: u128,
@@ -37,7 +37,7 @@ impl Call {
     }
 }
 
-/// What an accepted call did.
+/// The effects of an accepted call.
 #[derive(Clone, Debug)]
 pub struct Done {
     /// Wei it sent away.
@@ -46,12 +46,12 @@ pub struct Done {
     pub events: Vec<IMusterEvents>,
 }
 
-/// What a refused call gave.
+/// The result of a refused call.
 #[derive(Clone, Debug)]
 pub struct Refused {
     /// The error's name.
     pub name: String,
-    /// What it had logged until then, which came to nothing; the model needs it to follow what chance had decided.
+    /// Its logs until then, which were undone; the model needs them to follow the decisions of chance.
     pub events: Vec<IMusterEvents>,
 }
 
@@ -60,7 +60,7 @@ pub type Logged = (IMusterEvents, u64);
 
 /// A Muster that has just been initialised, with the owner, the treasury and the stakes of [`crate::world`].
 pub trait System {
-    /// What its storage is read through.
+    /// The host that its storage is read through.
     type Host: Host;
     /// Time and number of the block that the next call will be in.
     fn clock(&self) -> (u64, u64);
@@ -76,22 +76,22 @@ pub trait System {
     fn force(&mut self, wei: u128);
     /// Wei at the contract's address.
     fn balance(&mut self) -> u128;
-    /// What a view answers that refuses nothing here.
+    /// The answer of a view that refuses nothing here.
     fn answer<C: SolCall>(&mut self, call: C) -> C::Return;
     /// Reads storage.
     fn read<T>(&mut self, f: impl FnOnce(&Network<Self::Host>) -> T) -> T;
-    /// What was logged before the first operation.
+    /// The logs before the first operation.
     fn birth(&mut self) -> Vec<Logged>;
     /// Checks of its own after an operation.
     fn inspect(&mut self) {}
-    /// A copy, on which what could be done is tried; none where it cannot be copied.
+    /// A copy, on which possible calls are tried; none where it cannot be copied.
     fn copy(&self) -> Option<World> {
         None
     }
 }
 
 impl World {
-    /// Does something as in a call; gives what came of it.
+    /// Does something as in a call; gives the outcome.
     fn told(&mut self, from: Address, value: u128, f: impl FnOnce(&mut Memory) -> Given<()>) -> Result<Done, Refused> {
         let (known, paid) = (self.mem.logs.len(), self.mem.paid);
         let mut logs = Vec::new();
@@ -125,7 +125,7 @@ impl System for World {
 
     fn record(&mut self, node: u32, score: u8, times: u8) -> Option<Result<Done, Refused>> {
         Some(self.told(who(50), 0, |m| {
-            // Whoever judges is none of those that do a thing themselves.
+            // The program that judges does none of those things itself.
             let before = m.enter(Program::Groups);
             let mut net = Network::open_and_serve(m)?;
             (0..times).for_each(|_| net.record_score(NodeId(node), score));

@@ -1,5 +1,5 @@
-//! What the tests of tasks share whose answers are checked: a network of equal nodes that answer alike, tasks for three or for nodes
-//! chosen by their ratings, what nodes commit to and reveal, and the books.
+//! Common parts of the tests of tasks whose answers are checked. They are a network of equal nodes that answer alike, tasks for three or
+//! for nodes chosen by their ratings, the commitments and reveals of nodes, and the books.
 
 use crate::world::*;
 use alloy_primitives::{keccak256, B256};
@@ -11,7 +11,7 @@ use muster_protocol::Result;
 
 /// The GPU group of the first name of 24 GiB, that of [`world`].
 pub const CARD: u32 = 1 << 16 | 24;
-/// Who creates all tasks.
+/// The creator of all tasks.
 pub const CREATOR: u64 = 50;
 /// A passer-by.
 pub const DRIVER: u64 = 60;
@@ -74,12 +74,12 @@ pub fn commit(w: &mut World, id: u64, node: u32, kind: u8, value: B256) -> Resul
     w.send(who(node.into()), 0, commitCall { id, commitment: commitment(id, node, kind, value, salt(id, node)) }).map(drop)
 }
 
-/// Reveals what a node committed to: in the group at a place, or alone (0).
+/// Reveals a node's commitment: in the group at a place, or alone (0).
 pub fn reveal(w: &mut World, id: u64, group: u32, node: u32, kind: u8, value: B256) -> Result<()> {
     w.send(who(DRIVER), 0, revealCall { id, group, node, kind, value, salt: salt(id, node) }).map(drop)
 }
 
-/// Has every member of a group commit to what it says, and reveal it.
+/// Has every member of a group commit to its answer, and reveal it.
 pub fn play(w: &mut World, id: u64, place: u32, members: &[u32], says: impl Fn(u32) -> B256) {
     for &n in members {
         commit(w, id, n, ANSWER, says(n)).unwrap();
@@ -89,7 +89,7 @@ pub fn play(w: &mut World, id: u64, place: u32, members: &[u32], says: impl Fn(u
     }
 }
 
-/// Creates a task and draws what is Pending, once.
+/// Creates a task and makes the Pending draws, once.
 pub fn created(w: &mut World, fee: u128, spec: IMuster::TaskSpec) -> u64 {
     created_by(w, CREATOR, fee, spec)
 }

@@ -1,5 +1,5 @@
-//! A world in memory that plays calls as the programs do, keeps the books of what came in and went
-//! out, and decodes logs and refusals by the interface's own decoders.
+//! A world in memory that plays calls as the programs do, keeps the books of money in and out, and decodes logs and refusals by the
+//! interface's own decoders.
 
 use alloy_primitives::{keccak256, IntoLogData, B256, U256};
 use alloy_sol_types::{sol_data, SolCall, SolEventInterface, SolInterface, SolType};
@@ -26,7 +26,7 @@ pub const OWNER: Address = [0xaa; 20];
 /// The treasury of every world.
 pub const TREASURY: Address = [0xbb; 20];
 
-/// What every world is initialised with.
+/// The settings that every world is initialised with.
 pub fn genesis() -> Genesis {
     Genesis { owner: OWNER, treasury: TREASURY, stake_unit: STAKE_UNIT, minimum_stake: 400 * TOKEN, upgrade_delay: UPGRADE_DELAY }
 }
@@ -103,7 +103,7 @@ pub mod stage {
     pub const GONE: u8 = 7;
 }
 
-/// What a node commits to for a task: an answer (`kind` 0) or an error (1), under a salt.
+/// The commitment of a node for a task: to an answer (`kind` 0) or an error (1), under a salt.
 pub fn commitment(id: u64, node: u32, kind: u8, value: B256, salt: B256) -> B256 {
     type Encoded =
         (sol_data::Uint<64>, sol_data::Uint<32>, sol_data::Uint<8>, sol_data::FixedBytes<32>, sol_data::FixedBytes<32>);
@@ -167,7 +167,7 @@ impl World {
         self.send([0; 20], 0, call).expect("answers")
     }
 
-    /// Something on the network as in a call: what is due is served first, the head is written last.
+    /// Something on the network as in a call: due draws are served first, the head is written last.
     pub fn call<T>(&mut self, from: Address, value: u128, f: impl FnOnce(&mut Network<Memory>) -> Result<T>) -> Result<T> {
         self.raw(from, value, |m| {
             let mut net = Network::open_and_serve(m)?;
@@ -192,7 +192,7 @@ impl World {
         f(&net)
     }
 
-    /// What joining with a GPU costs beside the stake, in wei.
+    /// The cost of joining with a GPU beside the stake, in wei.
     pub fn group_fee(&mut self, gpu: &str, vram: u16) -> u128 {
         let known = self.send([0; 20], 0, gpuGroupCall { name: gpu.into(), vram }).is_ok();
         let fee: u128 = self.ask(parameterCall { which: parameter("groupFee") }).value.to();
@@ -227,14 +227,14 @@ impl World {
         }
     }
 
-    /// Pays out what a person is owed, and gives how much.
+    /// Pays out a person's credit, and gives how much.
     pub fn withdraw(&mut self, n: u64) -> Result<u128> {
         let paid = self.mem.paid;
         self.send(who(n), 0, withdrawCall { to: who(n).into() })?;
         Ok(self.mem.paid - paid)
     }
 
-    /// Changes a parameter, one that has to be proposed as if it had been in time.
+    /// Changes a parameter; one that must be proposed, as if it had been in time.
     pub fn set(&mut self, name: &str, value: u64) {
         let (parameter, value) = (parameter(name), U256::from(value));
         if !PARAMETERS[parameter as usize].delayed() {

@@ -68,7 +68,7 @@ fn targets_agree_with_the_model() {
 #[test]
 fn a_rated_group_waits_for_its_judgement_while_no_other_can_be_pending() {
     let create = |policy| Op::Create { who: 1, kind: 0, units: 17, vram: 0, gpu: 0, models: 0, fee: 19, policy };
-    // What Op::Create makes a task for three of, and one for a rated group.
+    // The specifications of Op::Create for a task for three, and for a rated group.
     let (three, rated) = (create(2), create(7));
     let pass = Op::Pass { blocks: 1, seconds: 1 };
     let reveal = Op::Reveal { pick: 0, by: 1, how: 63 };
@@ -116,11 +116,11 @@ fn a_task_of_nine_models_is_refused() {
 #[test]
 fn tasks_for_three_stay_queued_while_no_other_can_be_pending() {
     let create = |policy, fee| Op::Create { who: 1, kind: 0, units: 17, vram: 0, gpu: 0, models: 0, fee, policy };
-    // What Op::Create makes a single task of, and one that takes three.
+    // The specifications of Op::Create for a single task, and for one that takes three.
     let (single, three) = (create(4, 19), create(2, 2));
     let pass = Op::Pass { blocks: 1, seconds: 1 };
     let submit = Op::Submit { pick: 0, by: 1 };
-    // One stays idle, else what takes three would be queued at its creation.
+    // One stays idle, otherwise the task for three would be queued at its creation.
     let mut ops: Vec<Op> = (1..=4).map(|who| Op::Join { who, gpu: 0, vram: 1, models: 0, stake: 0 }).collect();
     ops.extend([single.clone(), single.clone(), single, pass.clone(), Op::Dispatch(16)]);
     ops.extend([three.clone(), pass.clone(), Op::Dispatch(16)]);
@@ -148,7 +148,8 @@ fn tasks_for_three_stay_queued_while_no_other_can_be_pending() {
     assert!(!seen.iter().any(|(e, _)| matches!(e, E::NodeWaits(_) | E::TaskRedrawn(_))), "nobody waits for it");
 }
 
-/// Nodes that are idle beside a queued task that they could run, because none of them looked when it became so: whoever pokes one has it look.
+/// Nodes that are idle beside a queued task that they could run, because none of them looked when it became so: a poke has the poked node
+/// look.
 #[test]
 fn what_idle_nodes_could_run_begins_by_a_poke() {
     let create = |policy, kind| Op::Create { who: 1, kind, units: 17, vram: 0, gpu: 0, models: 0, fee: 2, policy };
@@ -156,7 +157,8 @@ fn what_idle_nodes_could_run_begins_by_a_poke() {
     let join = |who, gpu| Op::Join { who, gpu, vram: 1, models: 0, stake: 0 };
     let drawn = [Op::Pass { blocks: 1, seconds: 1 }, Op::Dispatch(16)];
     let error = Op::Fault { pick: 0, by: 1 };
-    // A node that has reported an error after a minute, and need not rest, and a task queued meanwhile. It is poked, or whoever ends what there is does so.
+    // A node that has reported an error after a minute, and need not rest, and a task queued meanwhile. It is poked, or an account that
+    // ends open tasks pokes it.
     let mut one = vec![join(1, 0), single.clone()];
     one.extend(drawn.clone());
     one.push(single.clone());
@@ -199,7 +201,7 @@ struct Faulty {
 
 #[derive(Clone, Copy, Debug)]
 enum Fault {
-    /// Whoever cancels a task is credited a wei too many.
+    /// The account that cancels a task is credited a wei too many.
     Generous,
     /// The event of a pause gets lost.
     Silent,
@@ -248,7 +250,7 @@ impl System for Faulty {
     }
 }
 
-/// Each fault is found, and what is left of 2,000 operations is what it takes to show it.
+/// Each fault is found, and of 2,000 operations only those remain that show it.
 #[test]
 fn a_fault_is_found_and_shown_in_few_operations() {
     for (fault, most) in [(Fault::Generous, 8), (Fault::Silent, 2), (Fault::Gullible, 2)] {
@@ -268,7 +270,7 @@ fn a_fault_is_found_and_shown_in_few_operations() {
     }
 }
 
-/// Seeds that the model, or the contracts, once failed at; each with what it was.
+/// Seeds that the model, or the contracts, once failed at; each with its failure.
 #[test]
 fn seeds_that_failed_agree_with_the_model() {
     // A task that nobody idle could run, created after a draw that tells nothing: it is Pending, not queued at once.
@@ -285,10 +287,9 @@ fn seeds_that_failed_agree_with_the_model() {
     drive_rating(&World::new, 4_603..4_604, 800, 24, 0);
 }
 
-/// Seeds that nobody has run, from what the clock says, or from `SEED` on: 8,000 operations of each stream, or as many as `OPERATIONS` says, of the
-/// stream that `STREAM` names or of all, as in
-/// `OPERATIONS=10000000 STREAM=rated script/test -p muster-model --test native fresh -- --show-output`.
-/// A seed that fails is printed, with the operations that it was cut down to. Add it to those above.
+/// Seeds that nobody has run, from the clock, or from `SEED` on: 8,000 operations of each stream, or as many as `OPERATIONS` says, of the
+/// stream that `STREAM` names or of all. For example: `OPERATIONS=10000000 STREAM=rated script/test -p muster-model --test native fresh --
+/// --show-output`. A seed that fails is printed, with the operations that it was cut down to. Add it to those above.
 #[test]
 fn fresh_seeds_agree_with_the_model() {
     let number = |name: &str| std::env::var(name).ok().map(|n| n.parse::<u64>().expect("a number"));

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 /// Seasons, of which a long search has a thousand.
 const SEASONS: u64 = 20;
 
-/// Everything that has to hold is checked after every call, and a life that does not end, or a call that is refused, stops it. Here: that
-/// the search does what it is for.
+/// Every invariant is checked after every call, and a life that does not end, or a call that is refused, stops it. Here: that the search
+/// fulfils its purpose.
 #[test]
 fn four_hundred_lives() {
     let mut all: BTreeMap<Strategy, Tally> = BTreeMap::new();
@@ -54,12 +54,12 @@ fn a_season_follows_from_its_seed() {
     assert_ne!(spent(5), spent(6));
 }
 
-/// Whoever is alone in the block that decides is not sampled, and has the group that he wants; else chance decides.
+/// A sender that is alone in the block that decides is not sampled, and has the group that it wants; otherwise chance decides.
 #[test]
 fn a_lone_sender_escapes_in_his_blocks_and_in_no_others() {
     let none = lone_sender(1, 0, 1_000, 200);
     let all = lone_sender(1, 100, 1_000, 200);
-    // A tenth, and two or three of three when two of twenty are his: 54 of 3,420.
+    // A tenth, and two or three of three when two of twenty are the adversary's: 54 of 3,420.
     assert!((70..=130).contains(&none.sampled) && none.majorities <= 12, "{none:?}");
     assert_eq!((all.sampled, all.majorities), (0, 200), "{all:?}");
 }
@@ -113,13 +113,12 @@ fn the_search_finds_how_a_node_was_held_for_good() {
 
 /// Short hunts; those of `script/sim attacks` are longer, and after all kinds of harm at once.
 const BUDGET: Budget = Budget { plans: 160, seasons: (6, 30), lives: 3 };
-/// What they look for: what is free for rated groups takes a longer hunt.
+/// The rules whose cost they look for: attacks on rated groups that are free take a longer hunt.
 const RULES: [Rule; 5] = [Rule::ErrorsScore, Rule::ErrorsDraw, Rule::ErrorsFree, Rule::ScoredLate, Rule::OpenRates];
 /// Of their plans and networks.
 const SEED: u64 = 1_000;
 
-/// With each rule of old put back, a short search finds what it cost. With today's rules it finds no such thing, or less for the same
-/// price.
+/// With each old rule put back, a short search finds its cost. With today's rules it finds no such thing, or less for the same price.
 #[test]
 fn the_search_finds_what_the_rules_of_old_cost() {
     let harms = [Harm::Reserve, Harm::Blame, Harm::Slashes, Harm::Time, Harm::Work];
@@ -136,7 +135,7 @@ fn the_search_finds_what_the_rules_of_old_cost() {
         let found = found.unwrap_or_else(|| panic!("nothing is found: {what}"));
         println!("{rule:?}: {found} then, {left:?} today: {}", then.best[&(harm, per)].plan.words());
         match harm {
-            // What is left there has a price now: that of the same plan is compared.
+            // The rest has a price now: that of the same plan is compared.
             Harm::Time => {
                 let plan = &today.best[&(harm, per)].plan;
                 let parts = |old| {

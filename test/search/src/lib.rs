@@ -1,4 +1,4 @@
-//! Tight-fit alone, as a Stylus program: `script/bench search` measures what its second search costs.
+//! Tight-fit alone, as a Stylus program: `script/bench search` measures the cost of its second search.
 //!
 //! Input: 1 for neighbours alone or 2 for both searches, Rmin, Rmax, how often it is searched, the target and the ratings, falling, each in eight bytes, big-endian.
 //! Output: the group's size and the evaluations of one search.

@@ -77,7 +77,7 @@ impl Chain {
 /// A call or transaction that the contract refused.
 #[derive(Debug, Clone)]
 pub struct Reverted {
-    /// What it gave as the reason: an error's selector and values, or nothing.
+    /// Its reason: an error's selector and values, or nothing.
     pub data: Bytes,
 }
 
@@ -112,7 +112,7 @@ pub struct Account {
     nonce: U256,
 }
 
-/// What to send.
+/// The transaction to send.
 #[derive(Clone, Default)]
 pub struct Outgoing {
     /// Nothing: a contract is created.
@@ -142,7 +142,7 @@ impl Account {
     /// Signs, sends and waits until the transaction is in a block.
     ///
     /// # Errors
-    /// [`Reverted`] if the contract refuses; what the node says if it does, or that it takes more than two minutes.
+    /// [`Reverted`] if the contract refuses; the node's error, also after more than two minutes.
     pub async fn send(&mut self, chain: &Chain, what: Outgoing) -> Result<TransactionReceipt> {
         let hash = self.submit(chain, what.clone()).await?;
         let receipt = wait(chain, hash).await?;
@@ -233,7 +233,7 @@ impl Muster {
     /// Calls a function without a transaction.
     ///
     /// # Errors
-    /// [`Reverted`], or what the node says.
+    /// [`Reverted`], or the node's error.
     pub async fn call(&self, chain: &Chain, function: &str, arguments: &[Token]) -> Result<Vec<Token>> {
         let data = self.encode(function, arguments)?;
         let answer = chain.call(None, self.address, U256::zero(), data).await.context(function.to_string())?;
@@ -243,7 +243,7 @@ impl Muster {
     /// Sends a transaction and waits for it.
     ///
     /// # Errors
-    /// [`Reverted`], or what the node says.
+    /// [`Reverted`], or the node's error.
     pub async fn send(
         &self,
         chain: &Chain,

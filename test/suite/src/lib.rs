@@ -47,7 +47,7 @@ pub struct Refused {
 
 /// A chain with a Muster on it.
 pub struct World {
-    /// The same for the project's own library, and what was deployed.
+    /// The same for the project's own library, and the deployment.
     pub base: muster_fleet::world::World,
     /// The node.
     pub chain: Chain,
@@ -57,7 +57,7 @@ pub struct World {
     pub boss: Account,
     /// The embedded node; none with RPC_URL.
     pub node: Option<&'static Devnode>,
-    /// Everybody who may have something in the contract.
+    /// Everybody that may have something in the contract.
     pub actors: Vec<Address>,
     /// Everything that was emitted.
     pub events: Vec<Event>,
@@ -185,7 +185,7 @@ impl World {
         events
     }
 
-    /// Calls with what must be refused; gives the error.
+    /// Makes a call that must be refused; gives the error.
     pub async fn refused(&self, by: Address, function: &str, arguments: &[Token], value: impl Into<U256>) -> Refused {
         let data = self.muster.encode(function, arguments).unwrap();
         self.refused_raw(by, data, value.into()).await
@@ -226,7 +226,7 @@ impl World {
         self.view(function, arguments).await.remove(0).into_tuple().unwrap().remove(at)
     }
 
-    /// What joining with a GPU costs beside the stake, in wei.
+    /// The cost of joining with a GPU beside the stake, in wei.
     pub async fn group_fee(&self, gpu: &str, vram: u16) -> u64 {
         let group = self.muster.call(&self.chain, "gpuGroup", &[Token::String(gpu.into()), n(vram)]).await;
         let parameter = muster_protocol::parameters::number_of("groupFee").unwrap();
@@ -304,7 +304,7 @@ impl World {
                     event.number("fee") as i128
                 }
                 "TaskSucceeded" => -(event.number("paid") as i128),
-                // What is not refunded is the treasury's.
+                // The part that is not refunded is the treasury's.
                 "TaskErrorReported" => -(fees[&event.number("id")] as i128),
                 "TaskAborted" => -((event.number("refund") + event.number("startFee")) as i128),
                 _ => 0,

@@ -23,7 +23,7 @@ use muster_protocol::{programs, Host, Network};
 
 use muster_fleet::world::{embedded, remote, World};
 
-/// What callers own, in wei, apart from what a test gives them.
+/// The callers' own ether, in wei, apart from a test's gift.
 const WEALTH: u128 = 1 << 120;
 
 /// A deployment, and its chain's state right after. It has a node of its own, since the hashes of blocks decide draws, and on a shared node they hang on which test came first.
@@ -72,7 +72,7 @@ pub struct Mark {
 pub struct Live {
     chain: Chain,
     muster: Account,
-    /// What the native code has made of the storage.
+    /// The storage as the native code has changed it.
     mirror: HashMap<U256, U256>,
     rich: BTreeSet<Address>,
     /// Calls made.
@@ -80,7 +80,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Sends a transaction from anyone, who is given what it takes.
+    /// Sends a transaction from anyone, with the ether that it takes.
     pub fn send(&mut self, from: Address, value: u128, data: Vec<u8>) -> Mined {
         if self.rich.insert(from) {
             self.chain.set_balance(from.into(), U256::from(WEALTH));
@@ -154,7 +154,7 @@ impl Live {
         (self.mirror, self.rich) = (mark.mirror.clone(), mark.rich.clone());
     }
 
-    /// Calls without a transaction, in the next block, where [`System::clock`] is: the answer, or what it was refused with.
+    /// Calls without a transaction, in the next block, where [`System::clock`] is: the answer, or the refusal.
     pub fn ask(&self, from: Address, value: u128, data: Vec<u8>) -> Result<Bytes, Bytes> {
         self.chain.set_balance(from.into(), U256::from(WEALTH));
         let request = TxRequest {
@@ -177,7 +177,7 @@ impl Live {
         C::abi_decode_returns(&answer).expect("what the interface says")
     }
 
-    /// What joining with a GPU costs beside the stake, in wei.
+    /// The cost of joining with a GPU beside the stake, in wei.
     pub fn group_fee(&self, gpu: &str, vram: u16) -> u128 {
         let known = self.ask([1; 20], 0, gpuGroupCall { name: gpu.into(), vram }.abi_encode()).is_ok();
         let fee: u128 = self.view(parameterCall { which: parameter("groupFee") }).value.to();
@@ -314,7 +314,7 @@ impl System for Live {
         self.all_logs()
     }
 
-    /// All of storage is what the native code has made of it, and the compiled views say what the native ones say.
+    /// All of storage equals the native code's, and the compiled views answer as the native ones.
     fn inspect(&mut self) {
         let there = self.storage();
         self.mirror.retain(|_, word| !word.is_zero());

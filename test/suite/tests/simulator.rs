@@ -1,10 +1,10 @@
 //! The same truth: one workload and one sequence of entropy, through the simulator and through the compiled programs on
 //! the devnode.
 //!
-//! The simulator's engine decides what nodes and applications do. Each of its calls goes first to the devnode, as a
-//! transaction in a block of its own, and then, with that block's number, time and predecessors' hashes, to the contract
-//! inside the simulator. After every call the outcome, every log and every word that was written are compared bit by bit:
-//! assignments, H, queue, credit. From time to time the whole storage is, and what the compiled views say.
+//! The simulator's engine decides the acts of nodes and applications. Each of its calls goes first to the devnode, as a transaction in a
+//! block of its own, and then, with that block's number, time and predecessors' hashes, to the contract inside the simulator. After every
+//! call the outcome, every log and every written word are compared bit by bit: assignments, H, queue, credit. From time to time the whole
+//! storage and the answers of the compiled views are compared, too.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ const DELAY: u64 = 60;
 /// Parameters that can only be proposed.
 const LATER: [(&str, u64); 3] = [("scorePool", 5), ("slashImages", 1), ("revealWindow", 3_600)];
 
-/// What was compared.
+/// Counts of the comparisons.
 #[derive(Default)]
 struct Tally {
     calls: u64,
@@ -92,7 +92,7 @@ impl Twin {
         assert_eq!(here[..], there[..], "{:?}", IMusterCalls::abi_decode(&data));
     }
 
-    /// Compares all words, and what the compiled views say with what the same functions say here.
+    /// Compares all words, and the compiled views with the same functions here.
     fn compare_all(&self, host: &mut Memory) {
         let state = self.chain.state();
         let there: BTreeMap<U256, U256> = state.storage_iter(self.muster).filter(|(_, v)| !v.is_zero()).collect();
@@ -280,7 +280,7 @@ fn withdraw(to: Party) -> withdrawCall {
     withdrawCall { to: to.address().into() }
 }
 
-/// What nobody has asked for, most of it to be refused.
+/// Calls that nobody has asked for, most of them to be refused.
 fn meddle(ledger: &mut Ledger, round: u64, nodes: u32) {
     let issued = ledger.head().issued.max(1);
     let node = 1 + (round / 7) as u32 % issued;
@@ -298,7 +298,7 @@ fn meddle(ledger: &mut Ledger, round: u64, nodes: u32) {
     };
 }
 
-/// Sends from somebody who is no node's and no application's; panics if it is refused.
+/// Sends from an account that is no node's and no application's; panics if it is refused.
 fn send(chain: &muster_devnode::Chain, muster: Address, from: Address, call: &impl SolCall) {
     chain.set_balance(from, U256::from(10).pow(U256::from(30)));
     let input = Bytes::from(call.abi_encode());
@@ -355,7 +355,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
     for (name, _) in LATER {
         send(&chain, muster, owner, &acceptParameterCall { parameter: number_of(name).unwrap() });
     }
-    // Who owns it in the simulator lists GPU groups.
+    // The contract's owner in the simulator lists GPU groups.
     send(&chain, muster, own, &transferOwnershipCall { newOwner: owner });
     send(&chain, muster, owner, &acceptOwnershipCall {});
 
@@ -405,7 +405,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
     let (report, mut ledger) = engine.finish();
     assert_eq!(report.open, 0, "every task has ended");
 
-    // Everything owed is paid, to the wei: whoever is still there leaves first.
+    // Everything owed is paid, to the wei: remaining nodes leave first.
     let now = ledger.host.now;
     for i in 0..count {
         let _ = ledger.call(Party::Operator(i), 0, &quitCall {});
@@ -431,7 +431,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
         "{} calls; {} words compared after them, everything {} times; refused: {:?}; logs: {:?}",
         tally.calls, tally.words, tally.whole, tally.refused, tally.events
     );
-    // Every task is accounted for, exactly: what was created has ended in one way, and what started on one node or on three too.
+    // Every task is accounted for, exactly: created tasks have ended in one way, and so have those that started on one node or on three.
     let (of, all) = (|event| tally.of(event), |beginning| tally.all(beginning));
     let queued = ["TaskAborted: cancelled", "TaskAborted: evicted", "TaskAborted: waited"].map(of).iter().sum::<u64>();
     let started =
@@ -442,8 +442,9 @@ async fn the_simulator_and_the_chain_do_the_same() {
     assert_eq!(of("TaskStarted"), started + all("GroupSettled") - three);
     assert_eq!((all("GroupFormed: of three"), of("MemberStarted: of three")), (three, 3 * three));
     assert_eq!(all("GroupFormed"), all("GroupSettled"));
-    // And enough of everything: half of the hundreds, a third of the tens that came when this was written, and one of what is rarer. The same
-    // programs give the same run; but a block's hash holds what its calls cost, so luck is another whenever the contract costs another gas.
+    // And enough of everything: half of the hundreds, a third of the tens that came when this was written, and one of rarer things. The
+    // same programs give the same run; but a block's hash holds its calls' cost, so luck is another whenever the contract costs another
+    // gas.
     for (event, least) in [
         ("AnswerCommitted: first", 157),
         ("AnswerCommitted: in a group", 281),

@@ -1,4 +1,4 @@
-//! The lives of the programs: what ends them, who extends them, and where everybody's money is meanwhile.
+//! The lives of the programs: their ends, their extensions, and the place of everybody's money meanwhile.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use muster_tests::*;
 const DAY: u64 = 86_400;
 const HOUR: u64 = 3_600;
 
-/// The page that says what keeping alive costs, and where in it.
+/// The page with the cost of keeping programs alive, and the place in it.
 const PAGE: &str = "docs/deploying.md";
 const MARKS: [&str; 2] = ["<!-- costs: written by the test upkeep -->\n", "<!-- /costs -->\n"];
 
@@ -31,7 +31,7 @@ async fn keep(w: &World, by: Option<&Sender>, within: u64) -> Vec<Row> {
     keepalive::run(&w.base.chain, by, &programs(w), within, |_| {}).await.unwrap()
 }
 
-/// The same account as what the tools send with.
+/// The same account as the one that the tools send with.
 async fn tool(w: &World, account: &Account) -> Sender {
     let key = PrivateKeySigner::from_slice(&account.wallet.signer().to_bytes()).unwrap();
     w.base.chain.account(key).await.unwrap()
@@ -76,7 +76,7 @@ async fn programs_expire_and_come_back_and_the_money_stays() {
     w.send(&mut worker, "submit", &[n(paid), Token::FixedBytes(vec![1; 32])], 0).await;
     let (open, _) = w.create(&mut app, &Spec::default(), 50_000).await;
     let held = w.chain.provider.get_balance(w.muster.address, None).await.unwrap();
-    // What naming a new GPU cost is the protocol's.
+    // The cost of naming a new GPU is the protocol's.
     let income = w.field("overview", &[], "treasuryBalance").await;
     assert_eq!(held, income + 5 * LEAST + 120_000);
     w.conserved().await;
@@ -122,7 +122,7 @@ async fn programs_expire_and_come_back_and_the_money_stays() {
     assert_eq!(refused.values[1], Token::Address(w.program("admin")));
     assert_eq!(w.chain.provider.get_balance(w.muster.address, None).await.unwrap(), held);
 
-    // Once they are not, anybody can bring the programs back, and everybody has what was theirs.
+    // Once they are not, anybody can bring the programs back, and everybody has their own money.
     chain_owner(&mut w, "setWasmActivationGas(uint64)", 0).await;
     for (name, _, again) in &mut costs {
         let paid = arbwasm::activate(&w.base.chain, &tool, name, w.base.deployment.programs[name].address).await.unwrap();
@@ -134,7 +134,7 @@ async fn programs_expire_and_come_back_and_the_money_stays() {
     let to = Address::random();
     w.send(&mut leaver, "withdraw", &[Token::Address(to)], 0).await;
     assert_eq!(w.chain.provider.get_balance(to, None).await.unwrap(), (2 * LEAST).into());
-    // The deadline passed while nothing worked; whoever says so ends the task.
+    // The deadline passed while nothing worked; any account that says so ends the task.
     w.send(&mut anyone, "expire", &[n(node), n(open)], 0).await;
     w.send(&mut worker, "quit", &[], 0).await;
     w.travel(DAY);

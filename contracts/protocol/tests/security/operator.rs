@@ -761,7 +761,7 @@ mod sampled {
     use muster_protocol::IMuster::{IMusterEvents as E, *};
 
     /// Slashing was off below `scorePool` active nodes at the commitment. A liar's other nodes left, or paused until draws had set them
-    /// aside, and were back before the judgement: 120 tokens became 0. Now the joined nodes count, paused ones too, when the task is
+    /// aside, and were back before the judgement: 120 tokens became nothing. Now the joined nodes count, paused ones too, when the task is
     /// created.
     #[test]
     fn who_leaves_or_pauses_before_a_commitment_switches_no_slash_off() {

@@ -1,4 +1,4 @@
-//! What storage words are called: solc's layout, and for slots that are hashes what a call hashed to reach them.
+//! Names of storage words: solc's layout, and for slots that are hashes the input that a call hashed to reach them.
 
 use alloy_primitives::{keccak256, B256, U256};
 use anyhow::{Context, Result};
@@ -32,7 +32,7 @@ struct Kind {
     bytes: String,
     #[serde(default)]
     members: Vec<Place>,
-    /// Of a mapping: what it leads to.
+    /// Of a mapping: the type of its values.
     value: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-/// What a call hashed: digests, each with the mapping's number and the key.
+/// The inputs that a call hashed: digests, each with the mapping's number and the key.
 #[derive(Default)]
 pub struct Hashed(HashMap<B256, (u64, U256)>);
 
@@ -83,7 +83,7 @@ impl Layout {
         serde_json::from_str(&text).context(path)
     }
 
-    /// What a word is called; several words of one kind share a name.
+    /// The name of a word; several words of one kind share a name.
     pub fn name(&self, slot: B256, hashed: &Hashed) -> String {
         let slot = U256::from_be_bytes(slot.0);
         let (variable, key, word) = match hashed.entry(slot) {

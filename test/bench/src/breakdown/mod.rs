@@ -1,9 +1,9 @@
 //! Where the gas of the main calls goes: `script/bench breakdown`.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
-//! | [`layout`] | what storage words are called |
-//! | [`parts`] | what one call's gas went into |
+//! | [`layout`] | names of storage words |
+//! | [`parts`] | the parts of one call's gas |
 //! | [`trace`] | the calls of the demonstration |
 //! | [`page`] | the tables, and the flame graphs |
 
@@ -44,9 +44,9 @@ const OPERATIONS: [(&str, u32); 8] = [
 
 /// Take the gas of the main calls apart, by storage word.
 ///
-/// Those of the headline task (one model that everybody holds, 100 nodes at work), and the median calls of the demonstration, with its
-/// tasks of all kinds and once more with tasks for single nodes alone.
-/// Takes two minutes. Writes docs/generated/gas-breakdown.md, docs/generated/gas-breakdown.json and flame graphs below docs/figures.
+/// The calls are those of the headline task (one model that everybody holds, 100 nodes at work), and the median calls of the demonstration.
+/// It runs once with its tasks of all kinds and once with tasks for single nodes alone. Takes two minutes. Writes
+/// docs/generated/gas-breakdown.md, docs/generated/gas-breakdown.json and flame graphs below docs/figures.
 #[derive(clap::Args)]
 pub struct Options {
     /// Flags for the demonstration (script/demo --help), such as --requests FILE --nodes FILE --limit 2000; without any it replays
@@ -61,7 +61,7 @@ pub struct Options {
 /// A call taken apart: the median of its kind.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Call {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Tasks queued, in the headline task's network.
     pub queued: Option<u32>,
@@ -75,7 +75,7 @@ pub struct Call {
     pub parts: Parts,
 }
 
-/// What the demonstration replayed.
+/// The demonstration that was replayed.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Replayed {
     /// Its flags, files by their names alone.
@@ -86,18 +86,18 @@ pub struct Replayed {
     pub tasks: u64,
     /// Nodes.
     pub nodes: u64,
-    /// Gas of all transactions from the first task on, whatever they did.
+    /// Gas of all transactions from the first task on, of any kind.
     pub gas: u64,
 }
 
 /// Everything that was taken apart.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct Breakdown {
-    /// What compiled the programs.
+    /// The compiler of the programs.
     pub compiler: String,
     /// The headline task's calls.
     pub headline: Vec<Call>,
-    /// What the others come from.
+    /// The source of the others.
     pub replayed: Replayed,
     /// The demonstration's.
     pub trace: Vec<Call>,

@@ -1,4 +1,4 @@
-//! What is shown of the calls that were taken apart.
+//! The page about the calls that were taken apart.
 
 use super::{Breakdown, Call, Replayed, NODES};
 use anyhow::Result;
@@ -13,7 +13,7 @@ const KNOWN: [(&str, &str); 4] = [
     ("88341a02865b5c37", "the nodes that come with the demonstration"),
 ];
 
-/// What is said of the bytes of transactions.
+/// The text about the bytes of transactions.
 const SIZES: &str = "*Signed* are the bytes of such a transaction, *compressed* those that are left when brotli (level 1) compresses it by itself, as ArbOS does to price its data on L1: medians.\n\n";
 
 /// A part of a call that has no words of its own: its name, gas, and how often.
@@ -98,7 +98,7 @@ impl Breakdown {
     }
 }
 
-/// What the demonstration's figures come from.
+/// The source of the demonstration's figures.
 fn replayed(r: &Replayed) -> String {
     let known = |digest: &str| KNOWN.iter().find(|(start, _)| digest.starts_with(start)).map(|(_, what)| *what);
     let file = |(name, digest): &(String, String)| {
@@ -115,13 +115,13 @@ fn replayed(r: &Replayed) -> String {
     )
 }
 
-/// Calls as a table, a picture (after what is said of the table) and their words.
+/// Calls as a table, a picture (after the text about the table) and their words.
 fn show(out: &mut String, calls: &[Call], said: &str, caption: &str, picture: &str) {
     let _ = writeln!(out, "{}\n{said}![{caption}](figures/{picture}.svg)", summary(calls));
     calls.iter().for_each(|call| out.push_str(&words(call)));
 }
 
-/// What a call is headed by.
+/// The heading of a call.
 fn title(call: &Call) -> String {
     match call.queued {
         Some(0) => call.name.clone(),
@@ -218,7 +218,7 @@ fn flame(calls: &[Call], title_of_all: &str) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// What is committed belongs together, and to this code.
+    /// The committed files belong together, and to this code.
     #[test]
     fn the_page_and_its_pictures_are_those_of_the_figures() {
         let read = |name: &str| std::fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();

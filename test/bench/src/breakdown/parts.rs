@@ -1,4 +1,4 @@
-//! What the gas of one call went into.
+//! The parts of one call's gas.
 
 use super::layout::{Hashed, Layout};
 use alloy_primitives::B256;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Storage words of one name.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Eq, Debug)]
 pub struct Word {
-    /// What they are called, by the layout.
+    /// Their name, by the layout.
     pub name: String,
     /// How many there were.
     pub words: u64,
@@ -28,7 +28,7 @@ pub struct Word {
 /// Gas of one call, in parts that add up to it.
 #[derive(Clone, Default, Serialize, Deserialize, PartialEq, Eq, Debug)]
 pub struct Parts {
-    /// What the receipt says.
+    /// The gas of the receipt.
     pub gas: u64,
     /// 21,000.
     pub base: u64,
@@ -52,7 +52,7 @@ pub struct Parts {
     pub arithmetic: u64,
     /// Given back for words that fell to zero.
     pub refund: u64,
-    /// Storage, the router's apart; the dearest first.
+    /// Storage, the router's apart; the most gas first.
     pub words: Vec<Word>,
 }
 
@@ -118,7 +118,7 @@ impl Parts {
             refund: profile.refund,
             words,
         };
-        // The rest, so that what was rounded is in the part that is least exact by nature.
+        // The rest, so that rounding errors are in the part that is least exact by nature.
         parts.arithmetic = (parts.gas + parts.refund).checked_sub(parts.sum())?;
         Some(parts)
     }
@@ -163,7 +163,7 @@ impl Sums {
         frame.calls.iter().for_each(|call| self.add(call, depth + 1, hashed, layout));
     }
 
-    /// A program behind the router: what its host did for it. The rest is arithmetic.
+    /// A program behind the router: the work of its host for it. The rest is arithmetic.
     fn program(&mut self, frame: &ProfileFrame, hashed: &Hashed, layout: &Layout) {
         let gas = |ink: u64| ink as f64 / frame.ink_price.max(1) as f64;
         let mut storage = 0.0;

@@ -1,4 +1,4 @@
-//! `muster-latency`: what a task waits for, and a card, which `script/bench latency` runs.
+//! `muster-latency`: the waits of a task, and of a card, which `script/bench latency` runs.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use clap::Parser;
 use muster_fleet::latency::{draws_table, tables, Conditions, Measured, Scene};
 use muster_fleet::site;
 
-/// Agents with executors that sleep, on a chain that makes blocks by the clock: how long a task takes from being asked for to being
-/// seen, and how much of the time cards work while tasks wait
+/// Agents with executors that sleep, on a chain that makes blocks by the clock. Measures how long a task takes from being asked for to
+/// being seen, and how much of the time cards work while tasks wait
 #[derive(Parser)]
 #[command(name = "script/bench latency", max_term_width = 120)]
 struct Options {
@@ -90,7 +90,7 @@ async fn run(o: Options) -> Result<()> {
     Ok(())
 }
 
-/// Who draws, where a task comes now and then and where they come one after the other.
+/// The callers that draw, where a task comes now and then and where they come one after the other.
 async fn draws(o: &Options) -> Result<String> {
     let mut all = Vec::new();
     let conditions = Conditions { block: o.blocks[0], delay: o.delays[0], push: o.by[0] == "ws", nodes: 1 };

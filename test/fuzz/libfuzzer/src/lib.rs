@@ -1,1 +1,1 @@
-//! Has cargo compile libFuzzer; `script/fuzz` links what that leaves.
+//! Has cargo compile libFuzzer; `script/fuzz` links the result.

@@ -1,5 +1,5 @@
-//! Nobody is stuck: in any state all nodes can leave, with what is theirs, by a bounded number of calls and in a bounded time, if each does
-//! what it has been given or says that it cannot.
+//! Nobody is stuck: in any state all nodes can leave, with their money, by a bounded number of calls and in a bounded time. Each must do
+//! the work it was given or say that it cannot.
 //!
 //! Nodes that had not answered before lose nothing. Those that had may be found wrong by a judgement that was under way.
 
@@ -10,13 +10,13 @@ const ROUNDS: u64 = 44;
 /// Seconds until the last node is gone and the last group judged: twice the longest window that can be set, since ever longer times pass between
 /// two rounds. Stakes follow after `unbonding`.
 const SECONDS: u64 = 131_070;
-/// Calls of each node for itself, and whoever pokes it.
+/// Calls of each node for itself, and of accounts that poke it.
 const CALLS_EACH: u64 = 8;
 /// Calls for each task and each group: a group of nine commits, reveals, is drawn and settled.
 const CALLS_OF_TASK: u64 = 20;
 
 impl Model {
-    /// Has all nodes leave. Panics where one does not, or not with what it had.
+    /// Has all nodes leave. Panics where one does not, or not with its money.
     pub fn everybody_leaves<S: System>(&mut self, real: &mut S) {
         let theirs = |model: &Model, operator: &Address| {
             let (account, node) = (&model.accounts[operator], model.own(*operator).ok());
@@ -83,7 +83,7 @@ impl Model {
         }
     }
 
-    /// What a node that leaves does next, if it can.
+    /// The next call of a node that leaves, if it can make one.
     fn next_of(&self, node: u32) -> Option<Call> {
         let n = &self.nodes[&node];
         let task = n.task.as_ref().filter(|task| self.now <= task.at);

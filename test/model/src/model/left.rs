@@ -1,7 +1,7 @@
-//! What may be queued beside idle nodes that could run it: after every call, by the plain data of what is queued and who is idle.
+//! Tasks that may be queued beside idle nodes that could run them: after every call, by the plain data of queued tasks and idle nodes.
 //!
-//! Whoever becomes available looks for queued work and takes, or calls up, the best there is (docs/dispatching.md, "Grades"). So
-//! a queued task that idle nodes could run is one that nobody saw who became available: it could not be run until
+//! A node that becomes available looks for queued work and takes, or calls up, the best there is (docs/dispatching.md, "Grades"). So a
+//! queued task that idle nodes could run is one that no node saw when it became available: it could not be run until
 //!
 //! - a node reported an error of a task that has had its time, for that one is idle without a look at the queue,
 //! - a node was reserved in vain too lately, for that one calls up no task for several,
@@ -12,7 +12,7 @@
 //! - idle nodes could be given it again that H kept out of its draw, where the owner had raised the threshold.
 //!
 //! It stays so until another node becomes available that could be one of those, or anyone pokes an idle one. Nodes that wait for others are
-//! not idle: the model foretells until when they do, which is `holdTime` at most.
+//! not idle: the model foretells the end of their wait, which is `holdTime` at most.
 
 use super::{Left, Model, Task, Why, E, PENDING};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! Tasks whose groups are chosen by their members' ratings (redundancy 3), as docs/reputation.md has them.
 //!
-//! Whom chance chose is taken from the events. With a pool of everybody First-fit and Tight-fit leave to chance only which of
-//! several nodes of one rating are members, and so what is chosen is compared with [`Algorithm::form`] over a plain slice of ratings.
+//! The nodes that chance chose are taken from the events. With a pool of everybody, First-fit and Tight-fit leave to chance only which of
+//! several nodes of one rating are members. So the choice is compared with [`Algorithm::form`] over a plain slice of ratings.
 
 use super::*;
 use muster_core::adaptive::{HillClimber, Settings, Tally};
@@ -14,7 +14,7 @@ const POOL: usize = 32;
 /// How far a likelihood in f64 may be from the contract's.
 const NEAR: f64 = 1e-12;
 
-/// What an application has set, and what its groups have come to since its target was last set.
+/// The settings of an application, and the results of its groups since its target was last set.
 #[derive(Clone, Debug)]
 pub(super) struct Application {
     profile: Profile,
@@ -32,7 +32,7 @@ impl Application {
         Application { profile, climber: HillClimber::new(settings), predicted: 0, groups: 0, successes: 0, members: 0 }
     }
 
-    /// What its tasks pay for now.
+    /// The number of nodes that its tasks pay for now.
     pub(super) fn most(&self) -> u64 {
         self.profile.most as u64
     }
@@ -97,7 +97,7 @@ fn check_predicted(algorithm: Algorithm, ratings: &[u64], bounds: (usize, usize)
 /// last of three has a third.
 fn predicted(former: u64, before: u64, now: u64) -> u64 {
     let (count, step) = (before.min(2) + 1, ONE / 100 * STEP);
-    // What rounding down lost is less than the number of targets, and far less than a step.
+    // Rounding down lost less than the number of targets, and far less than a step.
     let next = (now * count + (count - 1) - former * (count - 1)) / step * step;
     assert_eq!((former * (count - 1) + next) / count, now, "no target after {before} that came to {former}");
     next
@@ -202,7 +202,7 @@ impl Model {
             }
             Some(E::GroupFormed(formed)) if formed.id == task.id => {
                 assert!(known || before.is_some(), "{formed:?}");
-                // Of those who were there when they were chosen.
+                // Of those that were there when they were chosen.
                 let at_once = before.is_none();
                 let choice = before.unwrap_or_else(|| {
                     let profile = self.application(task.creator).profile;
@@ -239,7 +239,7 @@ impl Model {
         }
     }
 
-    /// Sets an application's target to what was told, where that is due, and checks it against the ratings of the pool, the highest first.
+    /// Sets an application's target to the told one, where that is due, and checks it against the ratings of the pool, the highest first.
     fn renew(&mut self, task: &Task, chosen: &GroupChosen, ratings: &[u64], everybody: bool) {
         let mut app = self.application(task.creator);
         let p = &mut app.profile;
@@ -266,7 +266,8 @@ impl Model {
         self.applications.insert(task.creator, app);
     }
 
-    /// Checks who was chosen of a pool, sets the target where that is due and the group chosen `at_once`, and gives the event that has to tell it.
+    /// Checks the nodes chosen of a pool, sets the target where that is due and the group chosen `at_once`, and gives the event that must
+    /// tell it.
     fn choose(&mut self, t: &Trace, task: &Task, told: &GroupFormed, choice: &Choice, at_once: bool) -> E {
         let pool = &choice.pool;
         let rating = |node: &u32| self.nodes[node].rating();

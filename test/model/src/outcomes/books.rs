@@ -1,4 +1,4 @@
-//! What everybody should have, kept beside the contracts while groups are played.
+//! Everybody's expected money, kept beside the contracts while groups are played.
 
 use super::THREE;
 use crate::system::System;
@@ -12,7 +12,7 @@ const POOL: usize = 50;
 /// The least stake, in wei.
 const LEAST: u128 = 400 * TOKEN;
 
-/// A node, and what is its operator's.
+/// A node, and its operator's money.
 #[derive(Clone, Debug, Default)]
 pub struct Owned {
     pub operator: u64,
@@ -25,16 +25,16 @@ pub struct Owned {
     pub joined: bool,
 }
 
-/// What a slash took.
+/// The amounts of a slash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub stake: u128,
     pub credit: u128,
-    /// What the node leaves with, if it falls below the least stake.
+    /// The stake that the node leaves with, if it falls below the least stake.
     pub leaves: Option<u128>,
 }
 
-/// Who has what.
+/// The books of everybody.
 #[derive(Debug, Default)]
 pub struct Books {
     pub nodes: BTreeMap<u32, Owned>,
@@ -91,7 +91,7 @@ impl Books {
         Taken { stake, credit, leaves }
     }
 
-    /// Asserts that these nodes and everybody else have what they should, and that nothing is open.
+    /// Asserts that these nodes and everybody else have their expected money, and that nothing is open.
     pub fn compare<S: System>(&self, real: &mut S, nodes: &[u32]) {
         for node in nodes {
             let owned = &self.nodes[node];

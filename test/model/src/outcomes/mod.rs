@@ -1,5 +1,5 @@
-//! The outcome table: every combination of what the members of a validation group can do, played on real groups and compared with
-//! what docs/validation.md says of it. [`judge`](muster_core::validation::judge) has no part in what is expected.
+//! The outcome table: every combination of the acts of a validation group's members, played on real groups and compared with
+//! docs/validation.md. [`judge`](muster_core::validation::judge) has no part in the expected outcome.
 
 mod books;
 mod play;
@@ -12,7 +12,7 @@ use alloy_primitives::B256;
 /// Members of a group.
 pub const THREE: usize = 3;
 
-/// What a member does.
+/// The act of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// There is no such member.
@@ -75,7 +75,7 @@ pub fn combinations() -> Vec<Acts> {
 /// Which tasks a group judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A sampled task, whose answers have to be equal.
+    /// A sampled task, whose answers must be equal.
     Sampled,
     /// A replicated one of that kind.
     Replicated,
@@ -83,19 +83,19 @@ pub enum Kind {
     Images,
 }
 
-/// What a group is, before its members do anything.
+/// The state of a group, before its members act.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Its task.
     pub kind: Kind,
     /// Whether its scope is large enough for scores and slashes.
     pub scored: bool,
-    /// What its members do.
+    /// The acts of its members.
     pub acts: Acts,
 }
 
 impl Kind {
-    /// Prints what came of groups of this kind, for docs/generated/proof.md.
+    /// Prints the outcomes of groups of this kind, for docs/generated/proof.md.
     pub fn proof(self, scored: bool, count: &Count) {
         let what = match self {
             Kind::Sampled => "sampled tasks",
@@ -175,24 +175,24 @@ pub enum Outcome {
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
-    /// What the group comes to.
+    /// The group's outcome.
     pub outcome: Outcome,
-    /// Whose answer is the task's.
+    /// The member whose answer is the task's.
     pub stands: Option<usize>,
     /// As in `IMuster.MemberJudged`; 0 where there is no member.
     pub verdicts: [u8; THREE],
-    /// Of an agreement: 10, 5, 2 for who is right, by speed; none for an error, which is no answer; 0 for all others.
+    /// Of an agreement: 10, 5, 2 for right members, by speed; none for an error, which is no answer; 0 for all others.
     pub scores: [Option<u8>; THREE],
 }
 
 impl Case {
-    /// What docs/validation.md says of it.
+    /// The expected line of docs/validation.md.
     pub fn line(&self) -> Line {
         let answers = self.acts.map(Act::answers);
         let given: Vec<u8> = answers.iter().flatten().copied().collect();
         let twice = given.iter().copied().find(|answer| given.iter().filter(|other| *other == answer).count() > 1);
         let mut right: Vec<usize> = (0..THREE).filter(|&i| twice.is_some() && answers[i] == twice).collect();
-        // Stable, and whoever is equally fast began and committed in the order of members.
+        // Stable, and equally fast members began and committed in the order of members.
         right.sort_by_key(|&i| self.acts[i].commits());
         let (outcome, stands) = match (right.first(), &given[..]) {
             (Some(&fastest), _) => (Outcome::Agreed, Some(fastest)),
@@ -221,7 +221,7 @@ impl Case {
     }
 }
 
-/// In which order members of a group commit, where they are equally fast, and reveal, and whether somebody expires who timed out
+/// In which order members of a group commit, where they are equally fast, and reveal, and whether somebody expires those that timed out
 /// before the judgement does.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {

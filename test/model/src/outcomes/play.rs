@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 
 /// The fee of a sampled task, and the part of a replicated one, in wei: no multiple of anything that it is divided by.
 const FEE: u128 = 6 * TOKEN + 123_457;
-/// That of a sampled task whose group is not to agree, or takes nothing out of the reserve, or less than others: what these leave there
-/// would else fill every pot.
+/// The fee of a sampled task whose group is not to agree, or takes nothing out of the reserve, or less than others: otherwise its savings
+/// there would fill every pot.
 const LOW_FEE: u128 = FEE / 1_000;
 /// The probability of validation of sampled tasks, in ten thousandths: half of them, so that the reserve is filled and used up.
 const SAMPLE_BPS: u16 = 5_000;
-/// The share of a fee that a creator pays whose task ends without an answer, and that a driver earns, in ten thousandths. So little that
+/// The share of a fee that the creator pays for a task without an answer, and that a driver earns, in ten thousandths. So little that
 /// sampled tasks take nearly as much out of the reserve as others pay in, and some pots are not filled.
 const START_FEE_BPS: u16 = 100;
 /// A slash, in fees.
@@ -31,7 +31,7 @@ const SAMPLE_WINDOW: u64 = 600;
 const UNBONDING: u64 = 86_400;
 /// The longest that a node rests after an error, in seconds from its start.
 const REST: u64 = 60;
-/// Seconds after which H is what it was but for a millionth. Only taken where it fell: programs expire after a year.
+/// Seconds after which H is restored but for a millionth. Only taken where it fell: programs expire after a year.
 const RECOVERY: u64 = 30_000;
 /// One, as a wad.
 const WAD: u64 = 1_000_000_000_000_000_000;
@@ -39,7 +39,7 @@ const WAD: u64 = 1_000_000_000_000_000_000;
 /// GPUs by name and VRAM, and how many nodes of each there are: enough for scores, one too few, two and one.
 const SCOPES: [(&str, u16, usize); 4] = [("RTX 4090", 24, 12), ("L40S", 48, 8), ("A100", 80, 2), ("H100", 94, 1)];
 
-/// How often what happened.
+/// Counts.
 #[derive(Clone, Debug, Default)]
 pub struct Count {
     /// Groups that were settled.
@@ -63,9 +63,9 @@ pub struct Table<S> {
     real: S,
     books: Books,
     groups: [u32; SCOPES.len()],
-    /// Who joins next.
+    /// The next operator to join.
     operator: u64,
-    /// What happened.
+    /// The counts.
     pub count: Count,
 }
 
@@ -74,7 +74,7 @@ struct Team {
     id: u64,
     place: u32,
     members: Vec<u32>,
-    /// When those began who did not begin as the first of a sampled task.
+    /// The time at which those began that did not begin as the first of a sampled task.
     began: u64,
     deadline: u64,
 }
@@ -251,7 +251,7 @@ impl<S: System> Table<S> {
         panic!("the validators of {id} were not drawn")
     }
 
-    /// A task that was not sampled, and began then: its node does what it did as the first of a group.
+    /// A task that was not sampled, and began then: its node acts as it did as the first of a group.
     fn alone(&mut self, case: &Case, id: u64, node: u32, began: u64) {
         let act = case.acts[0];
         let fee = part(case);
@@ -260,7 +260,7 @@ impl<S: System> Table<S> {
         let (state, code, refund, digest) = if act == Act::Withhold {
             let call = expireCall { node, id };
             assert_eq!(self.refused(call.clone()), "DeadlineNotPassed");
-            // The lot has to be known for as many blocks as it took, too.
+            // The lot must be known for as many blocks as it took, too.
             self.real.pass(2, SAMPLE_WINDOW);
             let done = self.done(who(DRIVER), 0, call);
             let start_fee = start_fee_of(fee);
@@ -322,9 +322,9 @@ impl<S: System> Table<S> {
         }
     }
 
-    // ------------------------------------------------------------ what members do
+    // ------------------------------------------------------------ acts of members
 
-    /// What a member says by revealing: kind and value.
+    /// A member's revealed kind and value.
     fn said(case: &Case, member: usize) -> (u8, B256) {
         match case.acts[member] {
             Act::Answer(answer, _) => (ANSWER, case.word(member, answer)),
@@ -350,7 +350,7 @@ impl<S: System> Table<S> {
         E::AnswerRevealed(AnswerRevealed { id, node, group, kind, value, salt: salt(id, node) })
     }
 
-    /// Asserts that a node's H has just fallen to three tenths of what it was, which was nearly one.
+    /// Asserts that a node's H has just fallen to three tenths of its former value, which was nearly one.
     fn fell(&mut self, node: u32) {
         let h = self.real.answer(nodeCall { number: node }).reliability;
         assert!((WAD / 10 * 3).abs_diff(h) < WAD / 1_000_000, "H of {node} is {h}");
@@ -382,7 +382,7 @@ impl<S: System> Table<S> {
 
     // ------------------------------------------------------------ the judgement
 
-    /// Who reveals does, and the group is judged, by the last reveal or by `settle`; so much is left of its task's fee.
+    /// Members that reveal do so, and the group is judged, by the last reveal or by `settle`; so much is left of its task's fee.
     fn judged(&mut self, case: &Case, order: &Order, team: &Team, fee: u128) {
         let (id, group) = (team.id, team.place);
         let withheld = case.acts.contains(&Act::Withhold);
@@ -409,7 +409,7 @@ impl<S: System> Table<S> {
             if (case.acts[i] == Act::TimeOut && !order.expires) || case.acts[i] == Act::Withhold {
                 self.fell(node);
             } else if case.scored && line.verdicts[i] == 1 {
-                // What may still be missing of one is less than a right answer gives back.
+                // The missing part of one may be less than a right answer gives back.
                 assert_eq!(self.real.answer(nodeCall { number: node }).reliability, WAD);
             }
         }
@@ -421,7 +421,7 @@ impl<S: System> Table<S> {
         *count.outcomes.entry(case.line().outcome).or_default() += 1;
     }
 
-    /// The events of a judgement, which is entered in the books; and what the receipt says is compared.
+    /// The events of a judgement, which is entered in the books; the receipt is compared.
     fn expected(&mut self, case: &Case, order: &Order, team: &Team, fee: u128) -> Vec<E> {
         let Line { outcome, stands, verdicts, scores } = case.line();
         let (id, group, creator) = (team.id, team.place, who(CREATOR).into());
@@ -429,8 +429,8 @@ impl<S: System> Table<S> {
         let (mut paid, mut refund, mut start_fee) = ([0; THREE], 0, 0);
         match outcome {
             Outcome::Agreed => {
-                // A sampled task pays everybody but those who report an error as if alone, out of the reserve where its fee is too little,
-                // if the first has answered. Of other fees a failed member's part is not shared out.
+                // A sampled task pays each member as if alone, unless it reported an error. If the first has answered, the reserve fills up
+                // a fee that is too little. Of other fees a failed member's part is not shared out.
                 let (pot, missing) = if sampled && case.scored {
                     let pot = single(case, fee) * (THREE - case.failed()) as u128;
                     (pot, if case.acts[0].answers().is_some() { pot.saturating_sub(fee) } else { 0 })
@@ -512,7 +512,7 @@ impl<S: System> Table<S> {
         }
     }
 
-    /// Compares what every node has that ever joined; gives what happened.
+    /// Compares the money of every node that ever joined; gives the counts.
     pub fn finish(mut self) -> (S, Count) {
         let everybody: Vec<u32> = self.books.nodes.keys().copied().collect();
         self.books.compare(&mut self.real, &everybody);
@@ -531,7 +531,7 @@ fn part(case: &Case) -> u128 {
     }
 }
 
-/// What the node of a sampled task is paid where it runs it alone.
+/// The pay of a sampled task's node where it runs it alone.
 fn single(case: &Case, fee: u128) -> u128 {
     if case.scored {
         fee * 10_000 / (10_000 + 2 * u128::from(SAMPLE_BPS))

@@ -1,4 +1,4 @@
-//! What nodes do, honest ones and the adversary's, and those who drive.
+//! The acts of nodes, honest ones and the adversary's, and of drivers.
 
 use super::arena::{Arena, DRIVER, HELPER};
 use super::parties::{false_answer, Nature, Side};
@@ -21,7 +21,7 @@ const SAMPLE_DELAY: u64 = 2;
 const OPEN_MOST: u8 = 2;
 /// Longest stretch in which nothing happens.
 const LONGEST: u64 = 3_600;
-/// A call: from whom, with how much, and what.
+/// A call: its sender, its value, and its data.
 pub type Sent = (Address, u128, Vec<u8>);
 
 /// A node's work on a task.
@@ -43,11 +43,11 @@ pub struct Game {
     pub a: Arena,
     /// How the adversary plays.
     pub plan: Plan,
-    /// Who does what, by task and node.
+    /// The job of each task and node.
     pub jobs: HashMap<(u64, u32), Job>,
     /// The adversary's dust tasks that bind others' nodes.
     pub binding: HashSet<u64>,
-    /// The chance that an honest passer-by drives what can be driven.
+    /// The chance that an honest passer-by drives a task that can be driven.
     pub drive: f64,
     /// The adversary's nodes with a GPU name of its own.
     pub private: Vec<u32>,
@@ -70,7 +70,7 @@ fn as_image(mut word: B256) -> B256 {
     word
 }
 
-/// What a node works out that does what it should.
+/// The answer of a node that works as it should.
 fn right_answer(nature: Nature, id: u64, node: u32, side: Side, images: bool) -> B256 {
     let word = match nature {
         Nature::Plain | Nature::Lacking => keccak256((id, "right").abi_encode()),
@@ -104,7 +104,7 @@ impl Game {
 
     // ------------------------------------------------------------ nodes
 
-    /// Every node of a side does what it can.
+    /// Every node of a side does its work.
     pub fn work(&mut self, side: Side) {
         let plan = self.plan_of(side);
         for node in self.a.nodes(side) {
@@ -122,7 +122,7 @@ impl Game {
         self.reveal_in_groups(side, &plan);
     }
 
-    /// A node's answer to what it runs, if it is time for it.
+    /// A node's answer to its running task, if it is time for it.
     pub fn prepare(&mut self, side: Side, plan: &Plan, node: u32, view: &IMuster::TaskView) -> Option<(Sent, Job)> {
         let (id, now) = (view.id, self.a.w.mem.now);
         if !self.jobs.contains_key(&(id, node)) {
@@ -241,7 +241,7 @@ impl Game {
         }
     }
 
-    /// What a node of the adversary's does after committing.
+    /// The act of a node of the adversary's after committing.
     fn leave(&mut self, leave: Leave, node: u32) {
         let from = self.a.operator(node);
         let leave = match leave {
@@ -272,7 +272,7 @@ impl Game {
         let reveal = revealCall { id, group: 0, node, kind: job.kind, value: job.value, salt: salt(id, node) };
         match (side, sampled) {
             (Side::Honest, false) => drop(self.a.must(from, 0, reveal)),
-            // Whoever drives it earns by it; if nobody does, it does it itself.
+            // The driver earns by it; if nobody drives it, the node does itself.
             (Side::Honest, true) if now > job.committed + 60 => drop(self.a.must(from, 0, validateCall { id, node })),
             (Side::Honest, true) => {}
             (Side::Adversary, false) => {
@@ -314,7 +314,7 @@ impl Game {
         }
     }
 
-    /// Reveals what is open in groups.
+    /// Reveals open commitments in groups.
     fn reveal_in_groups(&mut self, side: Side, plan: &Plan) {
         for group in self.a.groups() {
             if group.opens == 0 {
@@ -393,7 +393,7 @@ impl Game {
         }
     }
 
-    /// A driver's call: an honest one's has to be accepted.
+    /// A driver's call: an honest one's must be accepted.
     fn sent<C: SolCall + Clone>(&mut self, side: Side, from: Address, call: C) {
         if side == Side::Honest {
             self.a.must(from, 0, call);
@@ -430,7 +430,7 @@ impl Game {
             let honest = self.a.nodes(Side::Honest);
             let node = honest[self.a.dice.below(honest.len() as u64) as usize];
             let from = self.a.operator(node);
-            // What is due is drawn first, and can give it a task.
+            // Due draws are made first, and can give it a task.
             self.a.must(from, 0, dispatchCall { count: 16 });
             if matches!(self.a.seat(node).node.status, 1 | 2) {
                 self.a.must(from, 0, pauseCall {});

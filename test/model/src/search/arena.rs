@@ -1,4 +1,4 @@
-//! The network, its people and its blocks; and what has to hold after every call.
+//! The network, its people and its blocks; and the invariants after every call.
 
 use super::book::Book;
 use super::parties::{Nature, Side};
@@ -39,7 +39,7 @@ pub const COMMON_MODEL: u64 = 1;
 pub const CARD: u32 = 1 << 16 | 24;
 /// A task's queue is looked at in storage after each call while no more than so many wait, else after every 64th.
 const WATCHED: u32 = 128;
-/// What the owner has proposed in a season, one value of each.
+/// The owner's proposals in a season, one value of each.
 const PROPOSED: [(&str, [u64; 3]); 3] = [("slashTimes", [10, 15, 20]), ("openMost", [1, 2, 3]), ("startFeeBps", [100, 200, 500])];
 /// Hashes that a lone sender tries.
 const TRIES: u32 = 32;
@@ -49,7 +49,7 @@ const TRIES: u32 = 32;
 pub struct Person {
     /// Their number.
     pub number: u64,
-    /// Whose they are.
+    /// Their side.
     pub side: Side,
     /// Their node; 0 for none.
     pub node: u32,
@@ -60,9 +60,9 @@ pub struct Person {
 /// Where the money is.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// The adversary's: stakes, returned stakes, credit, and what was withdrawn less what was paid in.
+    /// The adversary's: stakes, returned stakes, credit, and its withdrawals less its payments.
     pub adversary: i128,
-    /// What validations are paid from.
+    /// The reserve that pays for validations.
     pub reserve: u128,
 }
 
@@ -72,20 +72,20 @@ pub struct Arena {
     pub w: World,
     /// Chance.
     pub dice: Dice,
-    /// Who spent what.
+    /// The book of everybody's money.
     pub book: Book,
     /// Everybody.
     pub people: Vec<Person>,
     by_address: HashMap<Address, usize>,
-    /// What each task is like, and who created it.
+    /// The nature of each task, and its creator's side.
     pub natures: HashMap<u64, (Nature, Side)>,
     /// Tasks that require the model of everybody.
     pub common: HashSet<u64>,
     /// Honest nodes that lack that model.
     pub lacking: HashSet<u32>,
-    /// A rule of old that is put back, to see what it was good for.
+    /// An old rule that is put back, to see its use.
     pub old: Option<Rule>,
-    /// What is said of a failure.
+    /// The place that a failure names.
     pub place: String,
     calls: u64,
 }
@@ -145,7 +145,7 @@ impl Arena {
         (self.book.slash_times, self.book.sample_bps) = (value("slashTimes").into(), value("sampleBps") as u16);
     }
 
-    /// The owner proposes what can be accepted at any moment later, under open commitments too.
+    /// The owner proposes values that can be accepted at any moment later, under open commitments too.
     fn propose(&mut self) {
         for (name, values) in PROPOSED {
             let value = U256::from(values[self.dice.below(3) as usize]);
@@ -154,7 +154,7 @@ impl Arena {
         self.w.pass(1, UPGRADE_DELAY.into());
     }
 
-    /// The owner changes a parameter, or somebody accepts one that he has proposed.
+    /// The owner changes a parameter, or somebody accepts a proposed one.
     pub fn change_something(&mut self) {
         let which = self.dice.below(PROPOSED.len() as u64 + 1) as usize;
         let data = match PROPOSED.get(which) {
@@ -165,7 +165,7 @@ impl Arena {
                 acceptParameterCall { parameter: parameter("minStake") }.abi_encode()
             }
         };
-        // What was accepted before is refused.
+        // An accepted proposal is refused.
         let _ = self.call_data(OWNER, 0, &data);
     }
 
@@ -219,12 +219,12 @@ impl Arena {
 
     // ------------------------------------------------------------ calls
 
-    /// Stops with what must not be.
+    /// Stops with the violation.
     pub fn fail(&self, what: &str) -> ! {
         panic!("{}: {what}", self.place)
     }
 
-    /// A call. Whatever came of it, the books are checked.
+    /// A call. The books are checked after any outcome.
     pub fn call<C: SolCall>(&mut self, from: Address, value: u128, call: C) -> Result<C::Return> {
         let answer = self.call_data(from, value, &call.abi_encode())?;
         Ok(C::abi_decode_returns_validate(&answer).expect("encoded as it is declared"))
@@ -303,7 +303,7 @@ impl Arena {
         }
     }
 
-    /// A call that an honest party is entitled to. What the pages say can stand in its way for a moment is cleared away by who calls.
+    /// A call that an honest party is entitled to. The caller clears away the temporary obstacles that the pages name.
     pub fn must<C: SolCall + Clone>(&mut self, from: Address, value: u128, call: C) -> C::Return {
         for _ in 0..600 {
             let refused = match self.call(from, value, call.clone()) {
@@ -314,7 +314,7 @@ impl Arena {
                 "DrawsDue" | "TooManyValidatorDraws" => {
                     self.must_drive();
                 }
-                // Its ring is full: with what is due drawn, and the next block's.
+                // Its ring is full: makes the due draws, and the next block's.
                 "TooManyPending" => {
                     self.next_block(1, None);
                     self.must_drive();
@@ -403,7 +403,7 @@ impl Arena {
         NodeHandle::load(&self.w.mem, NodeId(node))
     }
 
-    /// What a node runs.
+    /// The running task of a node.
     pub fn running(&mut self, node: u32) -> IMuster::TaskView {
         self.w.view(|net| net.running_task(NodeId(node))).expect("a node")
     }
@@ -472,7 +472,8 @@ impl Arena {
         keccak256((self.dice.bits(), self.dice.bits()).abi_encode())
     }
 
-    /// Ends the block. Where the adversary is alone in it, he tries what he could send, and keeps to the hash whose draws are worth most to him.
+    /// Ends the block. Where the adversary is alone in it, it tries calls that it could send, and keeps the hash whose draws are worth most
+    /// to it.
     pub fn next_block(&mut self, seconds: u64, alone: Option<&[u32]>) {
         let block = self.w.mem.block;
         let hash = self.some_hash();
@@ -488,7 +489,7 @@ impl Arena {
         self.set_hash(block, best.1);
     }
 
-    /// What the hashes that are known are worth to the adversary: answers of these nodes that are spared, and members of groups.
+    /// The worth of the known hashes to the adversary: answers of these nodes that are spared, and members of groups.
     fn luck(&mut self, liars: &[u32]) -> u64 {
         let spared =
             liars.iter().filter(|node| self.running(**node).status == 4 && self.lot(**node) == Some(false)).count() as u64;
@@ -497,7 +498,7 @@ impl Arena {
         4 * spared + drawn
     }
 
-    /// What groups these calls would lead to, and what they are worth to the adversary; none if one of them is refused. Nothing changes.
+    /// The groups that these calls would lead to, and their worth to the adversary; none if one of them is refused. Nothing changes.
     pub fn foresee(&mut self, calls: &[(Address, u128, Vec<u8>)]) -> Option<u64> {
         let logs = self.w.mem.logs.len();
         let (mut worth, book) = (None, &self.book);
@@ -509,7 +510,7 @@ impl Arena {
             }
             let formed = m.logs[logs..].iter().filter_map(|log| match decode(&log.topics, &log.data) {
                 IMusterEvents::GroupFormed(e) => Some(match book.own(&e.nodes) {
-                    // A third to rob, no third, and one who may copy.
+                    // A third to rob, no third, and one that may copy.
                     2 => 3,
                     3 => 2,
                     own => own as u64 / 2,

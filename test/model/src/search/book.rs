@@ -1,4 +1,4 @@
-//! Who spent, earned and lost what, read from the logs alone.
+//! Everybody's spending, earnings and losses, read from the logs alone.
 
 use super::parties::{false_answer, Nature, Side};
 use muster_core::validation::payment;
@@ -16,13 +16,13 @@ pub const POOL: usize = 9;
 pub enum Cause {
     /// Two of its group were the adversary's.
     Majority,
-    /// The task has more than one right answer, by the will of who created it.
+    /// The task has more than one right answer, by the will of its creator.
     Ambiguous,
     /// It had deviated.
     Deviated,
 }
 
-/// What the lives of one strategy came to. Amounts in wei.
+/// The results of the lives of one strategy. Amounts in wei.
 #[derive(Clone, Default, Debug)]
 pub struct Tally {
     /// Lives.
@@ -33,15 +33,15 @@ pub struct Tally {
     pub majorities: u64,
     /// Calls of the adversary's that were accepted.
     pub calls: u64,
-    /// What the adversary spent: its slashes, what others kept of its fees, GPU names.
+    /// The adversary's spending: its slashes, the part of its fees that others kept, GPU names.
     pub spent: u128,
-    /// What its people had more at the end, beside what they spent.
+    /// The gain of its people at the end, beside that spending.
     pub earned: i128,
-    /// What honest nodes lost to slashes.
+    /// The losses of honest nodes to slashes.
     pub burnt: BTreeMap<Cause, u128>,
     /// Honest nodes slashed.
     pub slashed: BTreeMap<Cause, u64>,
-    /// What honest nodes were not paid for right answers that they had revealed in a group.
+    /// The unpaid pay of honest nodes for right answers that they had revealed in a group.
     pub withheld: u128,
     /// Of that, in the adversary's tasks.
     pub unpaid: u128,
@@ -51,17 +51,17 @@ pub struct Tally {
     pub fooled: u64,
     /// Answers of honest nodes that deviated.
     pub deviations: u64,
-    /// What it spent on tasks, in hundredths of what one node's work on each was offered.
+    /// Its spending on tasks, in hundredths of the offer for one node's work on each.
     pub parts: u64,
     /// Gas of the adversary's calls: storage, logs and their start.
     pub gas: u64,
     /// Lives without groups, under policy 0.
     pub alone: u64,
-    /// What the reserve lost to the adversary's tasks, less what they paid into it, and less what the lot alone did.
+    /// The reserve's loss to the adversary's tasks, less their payments into it, and less the effect of the lot alone.
     pub drained: i128,
-    /// The same of each life, in tokens, squared and summed: what luck is still in it.
+    /// The same of each life, in tokens, squared and summed: the luck that is still in it.
     pub spread: f64,
-    /// Scores of 0 of honest nodes for what they answered or reported, without deviating.
+    /// Scores of 0 of honest nodes for their answers or reports, without deviating.
     pub zeros: u64,
     /// Wrong ratings of honest nodes likewise.
     pub misrated: u64,
@@ -69,7 +69,7 @@ pub struct Tally {
     pub blamed: u64,
     /// Of these, those in tasks of honest applications.
     pub strangers: u64,
-    /// Slashes that the adversary's first nodes owed whom an honest majority found wrong, and that were not taken.
+    /// Slashes owed by the adversary's first nodes that an honest majority found wrong, and that were not taken.
     pub spared: u128,
     /// Seconds for which the adversary's tasks held honest nodes that cannot answer them.
     pub held: u64,
@@ -92,7 +92,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds what other lives came to.
+    /// Adds the results of other lives.
     pub fn add(&mut self, other: &Tally) {
         self.lives += other.lives;
         self.groups += other.groups;
@@ -140,7 +140,7 @@ impl Tally {
         self.parts += (wei * 100 / entry.offered) as u64;
     }
 
-    /// What honest nodes lost to slashes for this reason.
+    /// The losses of honest nodes to slashes for this reason.
     pub fn burnt(&self, cause: Cause) -> u128 {
         self.burnt.get(&cause).copied().unwrap_or_default()
     }
@@ -149,17 +149,17 @@ impl Tally {
 /// A task as the logs show it.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Who created it.
+    /// Its creator's side.
     pub side: Side,
-    /// What it costs whoever answers wrongly, at most.
+    /// The most that it costs a node that answers wrongly.
     pub part: u128,
-    /// What one node's work was offered.
+    /// The offer for one node's work.
     offered: u128,
-    /// What a right answer is paid on average.
+    /// The average pay of a right answer.
     pub fair: u128,
-    /// What is left of the fee.
+    /// The rest of the fee.
     pub fee: u128,
-    /// What came back of the fee.
+    /// The returned part of the fee.
     back: u128,
     /// Nodes of its group.
     pub members: Vec<u32>,
@@ -171,11 +171,12 @@ pub struct Entry {
     wrong: Vec<u32>,
     /// Whether a wrong answer to it costs a slash: the task's nodes answer alike, and enough of them had joined.
     liable: bool,
-    /// What whoever answers wrongly is slashed by, in parts.
+    /// The slash of a node that answers wrongly, in parts.
     times: u128,
     /// Whether its first node has committed, under policy 1.
     committed: bool,
-    /// What such a task, honestly answered, takes out of the reserve if it is sampled, and pays in if it is not: on average the same.
+    /// The sum that such a task, honestly answered, takes out of the reserve if it is sampled, and pays in if it is not: on average the
+    /// same.
     sampled: i128,
     spared: i128,
     nature: Nature,
@@ -213,17 +214,17 @@ pub struct Book {
     pub tasks: HashMap<u64, Entry>,
     /// Fees of tasks that have not ended.
     pub escrow: u128,
-    /// Whose a node is, by its number.
+    /// The side of a node, by its number.
     pub sides: HashMap<u32, Side>,
-    /// Whose an address is.
+    /// The side of an address.
     pub people: HashMap<Address, Side>,
-    /// Answers of honest nodes that were not what they should have been.
+    /// Answers of honest nodes that were wrong.
     pub deviated: HashSet<(u64, u32)>,
-    /// What the next tasks are like.
+    /// The nature of the next tasks.
     pub next: Nature,
     /// The rate of sampling.
     pub sample_bps: u16,
-    /// What status each node had before the call in hand.
+    /// The status of each node before the call in hand.
     pub before: HashMap<u32, u8>,
     /// Slashes in fees.
     pub slash_times: u128,
@@ -238,7 +239,7 @@ pub struct Book {
 }
 
 impl Book {
-    /// Whose a node is.
+    /// The side of a node.
     pub fn side(&self, node: u32) -> Side {
         self.sides.get(&node).copied().unwrap_or(Side::Honest)
     }
@@ -256,7 +257,7 @@ impl Book {
         }
     }
 
-    /// Counts what came into the reserve, or went out of it, by the call of these events.
+    /// Counts the flow into the reserve, or out of it, by the call of these events.
     pub fn flowed(&mut self, events: &[E], wei: i128) {
         let task = events.iter().rev().find_map(|event| match event {
             E::TaskSucceeded(e) => Some(e.id),
@@ -268,7 +269,7 @@ impl Book {
         });
         let Some(entry) = task.and_then(|id| self.tasks.get(&id)).filter(|entry| entry.side == Side::Adversary) else { return };
         self.life.drained -= wei;
-        // Less what the lot alone did: so honest play comes out even each time, not only on average.
+        // Less the effect of the lot alone: so honest play comes out even each time, not only on average.
         let ends = |event: &E| matches!(event, E::TaskSucceeded(_) | E::TaskErrorReported(_) | E::TaskAborted(_));
         if events.iter().any(|event| matches!(event, E::GroupSettled(_))) {
             self.life.drained -= entry.sampled;
@@ -285,7 +286,7 @@ impl Book {
     /// A node got a score of 0, or was rated wrong.
     pub fn marked(&mut self, node: u32, rating: bool) {
         let Some((id, side, verdict)) = self.verdicts.get(&node).copied() else { return };
-        // Whoever was late or has withheld has no excuse.
+        // A node that was late or has withheld has no excuse.
         if self.side(node) == Side::Honest && !self.deviated.contains(&(id, node)) && matches!(verdict, 1 | 2 | 4 | 6) {
             *if rating { &mut self.life.misrated } else { &mut self.life.zeros } += 1;
             let blamed = u64::from(matches!(verdict, 4 | 6));
@@ -294,7 +295,7 @@ impl Book {
         }
     }
 
-    /// Something of a task's fee comes back to who created it.
+    /// Part of a task's fee goes back to its creator.
     pub fn back(&mut self, id: u64, wei: u128) {
         self.tasks.get_mut(&id).expect("an open task").back += wei;
     }
@@ -306,7 +307,7 @@ impl Book {
         }
     }
 
-    /// Reads an event of a call by `from`; says what must not be.
+    /// Reads an event of a call by `from`; returns violations.
     pub fn read(&mut self, from: Address, event: &E) -> Result<(), String> {
         match event {
             E::NodeJoined(e) => {
@@ -360,7 +361,7 @@ impl Book {
                 self.ends(e.id);
             }
             E::TaskSampled(e) => {
-                // The start fee is spent, and everything later goes by what is left.
+                // The start fee is spent, and everything later goes by the rest.
                 self.escrow -= e.paid;
                 let driven = self.people.get(&e.beneficiary.into_array()) == Some(&Side::Adversary);
                 let entry = self.tasks.get_mut(&e.id).expect("an open task");

@@ -1,13 +1,13 @@
-//! What an attack can be after, and how much of it there was.
+//! The aims of an attack, and measures of its harm.
 
 use super::book::{Cause, Tally};
 
-/// What an attack can be after.
+/// The aim of an attack.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Harm {
     /// The reserve.
     Reserve,
-    /// Honest nodes' names, for what they could not help: an error, or an answer that no majority contradicted.
+    /// Honest nodes' names, for events beyond their control: an error, or an answer that no majority contradicted.
     Blame,
     /// Honest nodes' scores.
     Scores,
@@ -59,7 +59,7 @@ impl Harm {
         matches!(self, Harm::Reserve | Harm::Work | Harm::Stakes | Harm::Slashes)
     }
 
-    /// How far luck is likely to be behind it: one deviation of what the reserve lost in so many lives.
+    /// How far luck is likely to be behind it: one deviation of the reserve's loss in so many lives.
     pub(super) fn luck(self, tally: &Tally) -> f64 {
         if self != Harm::Reserve {
             return 0.0;

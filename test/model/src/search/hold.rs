@@ -1,5 +1,5 @@
-//! A small search of its own: whose nodes, and which tasks, keep a node from work that it would do, for calls alone. One node works for
-//! others, whose tasks wait; the adversary has some nodes of another GPU and a task for several, which takes them and that node.
+//! A small search of its own: the nodes and tasks that keep a node from work that it would do, for calls alone. One node works for others,
+//! whose tasks wait; the adversary has some nodes of another GPU and a task for several, which takes them and that node.
 
 use super::arena::CARD;
 use crate::world::{spec, who, Dice, World, TOKEN};
@@ -12,7 +12,7 @@ use muster_protocol::IMuster;
 
 /// The node that works.
 const NODE: u32 = 1;
-/// Who creates the tasks that it works on.
+/// The creator of the tasks that it works on.
 const OTHERS: u64 = 90;
 /// The adversary, as an application.
 const ADVERSARY: u64 = 70;
@@ -41,7 +41,7 @@ pub struct Hold {
     pub vram: u16,
     /// The policy of its task, 2 or 3.
     pub policy: u8,
-    /// What it offers for each node and second, in hundredths of what the others offer.
+    /// Its offer for each node and second, in hundredths of the others' offer.
     pub offer: u128,
     /// Whether paused nodes resume at the beginning of a block.
     pub resumes: bool,
@@ -70,7 +70,7 @@ impl Hold {
     }
 }
 
-/// What came of it.
+/// The results.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Held {
     /// Tasks that the node did for others.
@@ -84,7 +84,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// The share of its work that the node could not do, of what it does undisturbed; once the adversary's task has begun it is undisturbed.
+    /// The share of its work that the node could not do, of its undisturbed work; once the adversary's task has begun it is undisturbed.
     pub fn lost(&self, undisturbed: &Held) -> f64 {
         1.0 - self.done as f64 / (undisturbed.done as f64 * self.lasted as f64 / undisturbed.lasted as f64).max(1.0)
     }
@@ -126,7 +126,7 @@ impl Stage {
     }
 }
 
-/// Tries so many plans by chance, under the rule of old or today's; gives the one that kept the node from work for longest, and what it came to.
+/// Tries so many plans by chance, under the old rule or today's; gives the one that kept the node from work for longest, and its result.
 pub fn search(seed: u64, plans: u64, forgets: bool, seconds: u64) -> (Hold, Held) {
     let (mut dice, undisturbed) = (Dice(seed), hold(None, false, seconds));
     let played = (0..plans).map(|_| Hold::some(&mut dice)).map(|plan| (plan, hold(Some(&plan), forgets, seconds)));

@@ -1,5 +1,5 @@
-//! The best plans: many are played, the best of each kind of harm are crossed with others, and what is best in the end is played again in
-//! networks that it was not chosen in.
+//! The best plans: many are played, the best of each kind of harm are crossed with others, and the best in the end are played again in
+//! networks that they were not chosen in.
 
 use super::book::Tally;
 use super::harm::Harm;
@@ -10,11 +10,10 @@ use super::rules::Rule;
 use crate::world::Dice;
 use std::collections::BTreeMap;
 
-/// What the harm is divided by: the adversary's cost.
+/// The divisor of the harm: the adversary's cost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Per {
-    /// What it spent, of plans with tasks of its own: in tokens where the harm is, else in parts, of which each is what one node's work is
-    /// offered.
+    /// Its spending, of plans with tasks of its own: in tokens where the harm is, otherwise in parts, each the offer for one node's work.
     Fee,
     /// A million gas.
     Gas,
@@ -30,7 +29,7 @@ impl Per {
     }
 }
 
-/// What is spent at least, in tokens or parts, for one plan to be compared with another.
+/// The least spending, in tokens or parts, for one plan to be compared with another.
 const FREE: f64 = 0.01;
 /// Plans of each kind that are played again.
 pub const LEADERS: usize = 3;
@@ -46,16 +45,16 @@ pub struct Budget {
     pub lives: u64,
 }
 
-/// A plan, and what it came to in networks in which it was not chosen.
+/// A plan, and its results in networks in which it was not chosen.
 #[derive(Clone, Debug)]
 pub struct Best {
     /// The plan.
     pub plan: Plan,
-    /// What it came to.
+    /// Its results.
     pub tally: Tally,
 }
 
-/// What a hunt found.
+/// The findings of a hunt.
 #[derive(Clone, Default, Debug)]
 pub struct Found {
     /// The best plans that did any such harm.
@@ -91,7 +90,7 @@ pub fn hunt(seed: u64, old: Option<Rule>, harms: &[Harm], budget: &Budget) -> Fo
         found.sum.add(&tally);
         tally
     };
-    // By what is beyond luck.
+    // By the part that is beyond luck.
     let price = |harm: Harm, per: Per, tally: &Tally| (harm.of(tally) - 2.0 * harm.luck(tally)) / per.cost(harm, tally).max(FREE);
     for n in 0..budget.plans {
         let mut plan = some(&mut dice);

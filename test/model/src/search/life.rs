@@ -18,18 +18,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub const LIVES: u64 = 20;
 /// Nodes that its scope needs for a task to be scored.
 const POOL: u64 = super::book::POOL as u64;
-/// What the reserve has to be drained of, before the first life of an adversary that keeps to one plan.
+/// The least sum in the reserve that can be drained, before the first life of an adversary that keeps to one plan.
 const RESERVE: u128 = 10_000 * TOKEN;
-/// How often the adversary's nodes leave in a life to come back: those who join again are new, and stay.
+/// How often the adversary's nodes leave in a life to come back: nodes that join again are new, and stay.
 const AWAY_MOST: u8 = 2;
 /// Turns from one change of a parameter to the next, on average.
 const CHANGES: u64 = 400;
-/// Rounds in which a life has to have had a group.
+/// Rounds in which a life must have had a group.
 const ROUNDS: u64 = 400;
-/// Turns in which everything has to have ended.
+/// Turns in which everything must have ended.
 const TURNS: u64 = 6_000;
 
-/// Plays a season of so many lives; gives what each strategy came to.
+/// Plays a season of so many lives; gives the results of each strategy.
 pub fn season(seed: u64, lives: u64) -> BTreeMap<Strategy, Tally> {
     season_under(seed, lives, &[])
 }
@@ -48,7 +48,8 @@ pub fn season_under(seed: u64, lives: u64, parameters: &[(&str, u64)]) -> BTreeM
     found
 }
 
-/// Plays a season in which the adversary, with a third of the nodes or two fifths, keeps to one plan, under a rule of old, if one is put back; gives what it came to.
+/// Plays a season in which the adversary, with a third of the nodes or two fifths, keeps to one plan, under an old rule, if one is put
+/// back; gives the results.
 pub fn season_of(plan: &Plan, seed: u64, lives: u64, old: Option<Rule>) -> Tally {
     let (mut game, nodes) = open(seed, &[33, 40], &[]);
     game.a.old = old;
@@ -131,7 +132,7 @@ impl Game {
         tally
     }
 
-    /// What a plan needs before its first task.
+    /// The preparation of a plan, before its first task.
     fn prepare_life(&mut self) {
         if self.plan.name {
             self.privately(POOL as usize);
@@ -200,7 +201,7 @@ impl Game {
         self.a.fail("what was begun does not end");
     }
 
-    /// One block: everybody does what they do, and time passes.
+    /// One block: everybody acts, and time passes.
     fn turn(&mut self) {
         let first = self.a.dice.below(3) > 0;
         if first {
@@ -259,7 +260,7 @@ impl Game {
         self.resting = resting;
     }
 
-    /// Somebody honest takes what they are owed.
+    /// An honest person takes the money that they are owed.
     fn draw_credit(&mut self) {
         let person = self.a.people[self.a.dice.below(self.a.people.len() as u64) as usize].clone();
         let from = who(person.number);

@@ -1,19 +1,19 @@
-//! A search for what attacks on validation come to: an adversary with some of the nodes and an application tries moves and combinations
-//! of moves against honest operators and applications, by real calls, and the money of everybody is followed to the wei.
+//! A search for attacks on validation and their results. An adversary with some of the nodes and an application tries moves and
+//! combinations of moves against honest operators and applications, by real calls, and the money of everybody is followed to the wei.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
-//! | [`parties`] | whose people and tasks are, and what is right |
-//! | [`arena`] | the network, its people and its blocks; what has to hold after every call |
-//! | [`book`] | who spent, earned and lost what, from the logs |
+//! | [`parties`] | the sides of people and tasks, and right answers |
+//! | [`arena`] | the network, its people and its blocks; the invariants after every call |
+//! | [`book`] | everybody's spending, earnings and losses, from the logs |
 //! | [`plan`] | the strategies, as plans of one life |
-//! | [`agents`] | what nodes do, honest ones and the adversary's, and those who drive |
-//! | [`moves`] | what the adversary does besides answering |
+//! | [`agents`] | the acts of nodes, honest ones and the adversary's, and of drivers |
+//! | [`moves`] | the adversary's moves besides answering |
 //! | [`life`] | lives and seasons |
-//! | [`harm`] | what an attack can be after |
+//! | [`harm`] | the aims of an attack |
 //! | [`hunt`] | the best plans, bred |
 //! | [`hold`] | a node kept from work by reservations that come to nothing: a small search of its own |
-//! | [`rules`] | rules of old, put back to see what the search finds then |
+//! | [`rules`] | old rules, put back to see the search's findings then |
 //! | [`price`] | single prices: the lone sender, a majority, fifty tens |
 //!
 //! A *life* is played under one plan until a validation group was formed and everything has ended. A *season* is several lives in one

@@ -1,4 +1,4 @@
-//! What the adversary does besides answering.
+//! The adversary's moves besides answering.
 
 use super::agents::{Game, Job, Sent};
 use super::arena::{CARD, COMMON_MODEL, CREATOR, HELPER};
@@ -110,7 +110,7 @@ impl Game {
         Some(((from, 0, data), None))
     }
 
-    /// A call that it may not be entitled to; what is accepted has to leave the books right.
+    /// A call that it may not be entitled to; an accepted one must leave the books right.
     fn try_something(&mut self) {
         let helper = who(HELPER);
         let people = self.a.people.len() as u64;

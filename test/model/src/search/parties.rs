@@ -1,9 +1,9 @@
-//! Whose people and tasks are, and what is right.
+//! The sides of people and tasks, and right answers.
 
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
 
-/// Whose somebody is.
+/// The side of a person or node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// Plays by the rules.
@@ -12,7 +12,7 @@ pub enum Side {
     Adversary,
 }
 
-/// What the right answer to a task is.
+/// The right answer to a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Nature {
     /// One, the same for all.

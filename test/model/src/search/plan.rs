@@ -3,24 +3,24 @@
 use super::parties::{Nature, Side};
 use crate::world::{Dice, TOKEN};
 
-/// What a task of its own offers for each node's work, in wei: as little as it may, one for each second that it is expected to take; a
+/// The offer of a task of its own for each node's work, in wei. As little as it may, one for each second that it is expected to take; a
 /// hundredth of a token, half of one, and six.
 pub const OFFERS: [u128; 4] = [60, TOKEN / 100, TOKEN / 2, 6 * TOKEN];
 
-/// What a node answers.
+/// The answer of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// What is right.
+    /// The right one.
     Right,
     /// The false answer that all of the adversary's give.
     False,
-    /// That one where two of the group are its own or, as the first node, before anybody can know; else what is right.
+    /// That one where two of the group are its own or, as the first node, before anybody can know; otherwise the right one.
     FalseTogether,
     /// An error.
     Error,
-    /// An error where two of the group are its own, else what is right.
+    /// An error where two of the group are its own, otherwise the right one.
     ErrorTogether,
-    /// An error as the first node, before anybody is drawn to validate it; else what is right.
+    /// An error as the first node, before anybody is drawn to validate it; otherwise the right one.
     ErrorFirst,
     /// The commitment of another of the group, and at its reveal the other's answer.
     Copy,
@@ -50,7 +50,7 @@ pub enum Reveal {
     Never,
 }
 
-/// What a node does once it has committed.
+/// The act of a node once it has committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leave {
     /// It works on.
@@ -65,7 +65,7 @@ pub enum Leave {
     Any,
 }
 
-/// What its other nodes do before one of its nodes commits; they are back at once after it.
+/// The act of its other nodes before one of its nodes commits; they are back at once after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Away {
     /// They stay.
@@ -79,29 +79,29 @@ pub enum Away {
 /// How the adversary plays one life.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// What its nodes answer.
+    /// The answers of its nodes.
     pub answer: Answer,
     /// When they commit.
     pub pace: Pace,
     /// When they reveal.
     pub reveal: Reveal,
-    /// What they do after committing.
+    /// Their act after committing.
     pub leave: Leave,
-    /// Who creates the task.
+    /// The creator of the task.
     pub creator: Side,
-    /// What its right answer is.
+    /// The nature of its right answer.
     pub nature: Nature,
     /// From 0 to 3.
     pub policy: u8,
     /// Nodes of a rated group of its application's, and how often such a task goes to another group.
     pub rated: (u8, u8),
-    /// What its own tasks offer for each node's work, in wei.
+    /// The offer of its own tasks for each node's work, in wei.
     pub offer: u128,
     /// Whether its tasks are created by one call.
     pub batch: bool,
-    /// What its other nodes do before a commitment.
+    /// The act of its other nodes before a commitment.
     pub away: Away,
-    /// Images, or answers that have to be equal.
+    /// Images, or answers that must be equal.
     pub images: bool,
     /// Whether the task requires a model that only the adversary's nodes hold.
     pub model: bool,
@@ -156,7 +156,7 @@ pub const HONEST: Plan = Plan {
 
 macro_rules! strategies {
     ($($(#[$doc:meta])* $name:ident = $what:literal,)+) => {
-        /// What the adversary is after in a life.
+        /// The adversary's aim in a life.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Strategy {
             $(#[doc = $what] $name,)+
@@ -315,7 +315,7 @@ impl Strategy {
 }
 
 impl Plan {
-    /// It in words: what differs from honest nodes' plan.
+    /// It in words: the differences from honest nodes' plan.
     pub fn words(&self) -> String {
         let mut words = vec![format!("policy {}", self.policy)];
         let mut say = |on: bool, what: String| {
@@ -365,7 +365,7 @@ impl Plan {
         words.join(", ")
     }
 
-    /// Every move of either plan, and where they differ in what can be but one, either's.
+    /// Every move of either plan; where they differ in a choice of one, either's.
     pub fn with(self, other: Plan, dice: &mut Dice) -> Plan {
         let mut coin = || dice.below(2) == 0;
         let named = self.name || other.name;

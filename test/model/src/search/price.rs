@@ -1,4 +1,4 @@
-//! Single prices, each measured on networks of equal nodes: what a lone sender gets, what a share of the nodes gets, and fifty tens.
+//! Single prices, each measured on networks of equal nodes: the gain of a lone sender, that of a share of the nodes, and fifty tens.
 
 use super::arena::CARD;
 use crate::world::{commitment, foretell, spec, stage, who, word, Dice, World, OWNER, TOKEN};
@@ -14,9 +14,9 @@ use muster_protocol::store::node::NodeHandle;
 use muster_protocol::{programs, IMuster};
 use std::collections::HashMap;
 
-/// Who creates all tasks.
+/// The creator of all tasks.
 const CREATOR: u64 = 100_000;
-/// Who drives everything.
+/// The driver of everything.
 const DRIVER: u64 = 100_001;
 /// Tasks of one network, before another is made.
 const SEVERAL: u64 = 10;
@@ -30,7 +30,7 @@ struct Net {
     w: World,
     dice: Dice,
     own: u32,
-    /// Whether the others cannot have what the tasks require.
+    /// Whether the others lack the models that the tasks require.
     lacks: bool,
 }
 
@@ -95,7 +95,7 @@ impl Net {
         Rng::new(&self.w.mem, hash.0, order.id).below(&self.w.mem, 10_000) < u64::from(order.sample_bps)
     }
 
-    /// What a node says to whom a value is right: that, or an error.
+    /// The answer of a node to which a value is right: that, or an error.
     fn says(&self, node: u32, value: B256) -> (u8, B256) {
         if self.lacks && !self.is_own(node) {
             (1, B256::ZERO)
@@ -116,7 +116,7 @@ impl Net {
         self.w.send(who(DRIVER), 0, call).expect("revealed");
     }
 
-    /// Draws what is due until a task has its group.
+    /// Makes due draws until a task has its group.
     fn grouped(&mut self, id: u64) -> IMuster::GroupView {
         for _ in 0..100 {
             self.pass(3, 1);
@@ -132,7 +132,7 @@ impl Net {
         self.w.ask(groupsCall { from: 1, count: 256 })._1.into_iter().find(|g| g.id == id)
     }
 
-    /// The members of a group answer, each what `says`, the adversary's at once and the others when they have worked; all reveal.
+    /// The members of a group answer, each with `says`, the adversary's at once and the others when they have worked; all reveal.
     fn play(&mut self, id: u64, says: impl Fn(bool) -> B256) {
         let group = self.group_of(id).expect("a group");
         let mut runs: Vec<u32> = group.members.iter().filter(|m| m.stage == stage::RUNNING).map(|m| m.node).collect();
@@ -168,7 +168,7 @@ fn lie(id: u64) -> B256 {
     keccak256((id, "lie").abi_encode())
 }
 
-/// What somebody gets who is alone in a share of the blocks.
+/// The gain of an adversary that is alone in a share of the blocks.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Lone {
     /// Answers committed to.
@@ -177,11 +177,12 @@ pub struct Lone {
     pub sampled: u64,
     /// Groups of three formed.
     pub groups: u64,
-    /// Of these, with two or three of his.
+    /// Of these, with two or three of the adversary's.
     pub majorities: u64,
 }
 
-/// Answers, and groups of three, of somebody with two of twenty nodes who is alone in this many of a hundred of the blocks that decide.
+/// Answers, and groups of three, of an adversary with two of twenty nodes that is alone in this many of a hundred of the blocks that
+/// decide.
 pub fn lone_sender(seed: u64, alone: u64, answers: u64, groups: u64) -> Lone {
     let mut found = Lone::default();
     while found.answers < answers {
@@ -190,7 +191,7 @@ pub fn lone_sender(seed: u64, alone: u64, answers: u64, groups: u64) -> Lone {
             let (id, node) = net.first_of_own(TOKEN);
             net.commit(id, node, lie(id));
             net.pass(2, 1);
-            // The block that decides: whatever he sends in it gives another hash.
+            // The block that decides: each call that the adversary sends in it gives another hash.
             let mut hash = net.hash();
             if net.dice.below(100) < alone {
                 let mut tries = 0;
@@ -249,7 +250,7 @@ impl Net {
     }
 }
 
-/// What a share of the nodes gets.
+/// The gain of a share of the nodes.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Share {
     /// Replicated tasks' groups.
@@ -264,7 +265,7 @@ pub struct Share {
     pub sampled: u64,
     /// Of these, with a validator of its own.
     pub backed: u64,
-    /// What they earned, in wei.
+    /// Their earnings, in wei.
     pub earned: u128,
     /// Slashes.
     pub slashes: u64,
@@ -290,7 +291,7 @@ pub fn share(seed: u64, own: u32, sample_bps: u64, groups: u64, answers: u64) ->
         }
     }
     while found.answers < answers {
-        // One more, the first node: the others' share is what decides.
+        // One more, the first node: the others' share decides.
         let mut net = Net::new(seed ^ (found.answers + 1) << 20, 101, own + 1, &settings);
         for _ in 0..FEW {
             let (id, node) = net.first_of_own(fee);
@@ -320,14 +321,14 @@ pub fn share(seed: u64, own: u32, sample_bps: u64, groups: u64, answers: u64) ->
     found
 }
 
-/// What fifty tens of one node cost.
+/// The cost of fifty tens of one node.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Fifty {
     /// Tasks created.
     pub tasks: u64,
     /// Groups settled.
     pub groups: u64,
-    /// What others kept of their fees, in hundredths of a single node's part.
+    /// The part of their fees that others kept, in hundredths of a single node's part.
     pub parts: u64,
     /// Seconds, one task after the other.
     pub seconds: u64,
@@ -335,7 +336,7 @@ pub struct Fifty {
     pub weight: u64,
 }
 
-/// Who holds the model that tasks require.
+/// The holders of the model that tasks require.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Required {
     /// They require none.
@@ -385,7 +386,7 @@ pub fn fifty_tens(seed: u64, nodes: u64, own: u32, policy: u8, required: Require
     found
 }
 
-/// What came back to the application, beside what GPU names cost.
+/// The application's returned money, beside the cost of GPU names.
 fn refunds(net: &mut Net) -> u128 {
     net.w.account(CREATOR).credit + net.w.ask(overviewCall {}).treasuryBalance
 }

@@ -1,4 +1,4 @@
-//! What rules of old did, done to the storage after the call that did it.
+//! Effects of old rules, applied to the storage after the call that had them.
 
 use super::arena::Arena;
 use super::book::POOL;
@@ -22,7 +22,7 @@ const FAILED: u8 = 4;
 const OPEN: u8 = 6;
 
 impl Arena {
-    /// Does what a rule of old did after a call of these events, before the books have read them; gives what it logged.
+    /// Applies the effect of an old rule after a call of these events, before the books have read them; gives its logs.
     pub fn put_back(&mut self, old: Rule, events: &[E]) -> Vec<E> {
         for (i, event) in events.iter().enumerate() {
             match (old, event) {
@@ -54,7 +54,7 @@ impl Arena {
         }
     }
 
-    /// A start fee goes back to who created the task.
+    /// A start fee goes back to the task's creator.
     fn free(&mut self, id: u64, creator: Address, wei: u128) {
         let m = &mut self.w.mem;
         let income = accounts::income(m) - wei;

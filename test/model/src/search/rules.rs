@@ -1,5 +1,5 @@
-//! Rules of old, put back one at a time. The contracts have none of them; the search plays under them to show that it would find what
-//! each of them cost.
+//! Old rules, put back one at a time. The contracts have none of them; the search plays under them to show that it would find the cost of
+//! each.
 
 use super::harm::Harm;
 
@@ -8,7 +8,7 @@ use super::harm::Harm;
 pub enum Rule {
     /// An error beside two equal answers scores 0.
     ErrorsScore,
-    /// In a sampled group the pot is three payments whatever its members did, the reserve adding what the fee lacks.
+    /// In a sampled group the pot is three payments whatever its members did, the reserve adding the sum that the fee lacks.
     ErrorsDraw,
     /// Tasks that end by errors are refunded whole.
     ErrorsFree,
@@ -25,7 +25,7 @@ impl Rule {
     pub const ALL: [Rule; 6] =
         [Rule::ErrorsScore, Rule::ErrorsDraw, Rule::ErrorsFree, Rule::ScoredLate, Rule::OpenRates, Rule::RatedFree];
 
-    /// What it cost.
+    /// Its harm.
     pub fn harm(self) -> Harm {
         match self {
             Rule::ErrorsScore => Harm::Blame,

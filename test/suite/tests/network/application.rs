@@ -68,7 +68,7 @@ async fn a_solidity_application_creates_and_follows_tasks() {
     let ticket = U256::from(one(&events, "TaskQueued").number("ticket"));
     assert_eq!(ask(&w, app, status(second, zero, ticket)).await, 2.into());
 
-    // A refusal of ours reaches Solidity as what it is.
+    // A refusal of ours reaches Solidity unchanged.
     let (boss, wrong) = (w.boss.address(), input("giveUp", &[n(second), n(ticket + 1)]));
     let wrong = w.chain.call(Some(boss), app, zero, wrong).await.unwrap_err();
     let wrong = wrong.downcast_ref::<Reverted>().unwrap();
@@ -84,7 +84,7 @@ async fn a_solidity_application_creates_and_follows_tasks() {
     assert_eq!(ask(&w, app, state(first)).await, 2.into());
     assert_eq!(ask(&w, app, status(first, node, zero)).await, zero);
 
-    // What the receipts say settles the application's own books.
+    // The receipts settle the application's own books.
     for id in [first, second] {
         send(&mut w, app, input("settle", &[n(id)]), zero).await;
     }

@@ -25,7 +25,7 @@ fn sample(kind: &ParamType) -> Token {
     }
 }
 
-/// What stands in a word of well-formed calldata.
+/// The contents of a word of well-formed calldata.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Word {
     /// A value that fills so many bytes at the word's end.
@@ -41,7 +41,7 @@ fn number(data: &[u8], at: usize) -> usize {
     u64::from_be_bytes(data[at + 24..at + 32].try_into().unwrap()) as usize
 }
 
-/// Where the words of arguments stand whose heads begin at `base`.
+/// The places of the words of arguments whose heads begin at `base`.
 fn walk(kinds: &[ParamType], data: &[u8], base: usize, out: &mut Vec<(usize, Word)>) {
     let mut next = base;
     for kind in kinds {
@@ -174,7 +174,7 @@ async fn malformed_calls_are_refused_by_type() {
                 }
             }
         }
-        // What follows the arguments is not looked at, as in Solidity.
+        // Bytes behind the arguments are not looked at, as in Solidity.
         let longer = [&good[..], &[0xee; 45]].concat();
         assert_eq!(live.ask(who(1), 0, good.clone()), live.ask(who(1), 0, longer), "{name} with something behind");
         if function.state_mutability != StateMutability::Payable {
@@ -225,7 +225,7 @@ async fn random_calldata_never_traps_and_never_gives_an_empty_reason() {
     println!("{names:?}");
     assert!(names.len() > 10, "hardly anything happened: {names:?}");
 
-    // As transactions: what is refused leaves storage and balance as they were.
+    // As transactions: refused ones leave storage and balance as they were.
     let mut refused = 0;
     for i in 0..150 {
         let data = random(&mut dice, all[i % all.len()]);

@@ -1,4 +1,4 @@
-//! Gas limits: a call that may have to make others' draws demands gas for it at its start, so nobody chooses by a limit what it does.
+//! Gas limits: a call that may make others' draws demands gas for it at its start, so nobody can change its work by a limit.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const FEE: u128 = 1_000;
 async fn tried(w: &World, by: &Account, function: &str, arguments: &[Token], value: u128, gas: u64) -> TransactionReceipt {
     let snapshot: U256 = w.chain.request("evm_snapshot", ()).await.unwrap();
     let data = w.muster.encode(function, arguments).unwrap();
-    // Its nonce is read anew: what was sent before is taken back.
+    // Its nonce is read anew: earlier transactions are reverted.
     let mut account = Account::new(&w.chain, &by.wallet.signer().to_bytes()).unwrap();
     let call = Outgoing { to: Some(w.muster.address), value: value.into(), data, gas: Some(gas) };
     let hash = account.submit(&w.chain, call).await.unwrap();
@@ -39,8 +39,8 @@ async fn reason(w: &World, by: &Account, function: &str, arguments: &[Token], va
     known.map_or_else(|| format!("{error}"), |error| error.name.clone())
 }
 
-/// Whoever sends a call chooses its gas limit. With a draw of three nodes due, every limit from far below what is demanded to far
-/// above it is tried: the call is refused with `GasTooLow`, or does the very same.
+/// The sender of a call chooses its gas limit. With a draw of three nodes due, every limit from far below the demanded gas to far above it
+/// is tried: the call is refused with `GasTooLow`, or does the very same.
 #[tokio::test]
 async fn nobody_gains_by_a_chosen_gas_limit() {
     let mut w = World::new(&[]).await;
@@ -65,7 +65,7 @@ async fn nobody_gains_by_a_chosen_gas_limit() {
                 outcomes.insert(format!("{:?}", receipt.logs.iter().map(|log| (&log.topics, &log.data)).collect::<Vec<_>>()));
             } else {
                 assert!(gas < accepted, "{function}: {gas} fails, {accepted} did not");
-                // Below what reaches the program at all, the router has nothing to say.
+                // Below the gas that reaches the program at all, the router has nothing to say.
                 if gas > 250_000 {
                     assert_eq!(reason(&w, &app, function, &arguments, value, gas).await, "GasTooLow", "{function} with {gas}");
                     refused += 1;

@@ -75,7 +75,7 @@ async fn a_wrong_answer_is_found_and_slashed() {
         live.done(who(9), 0, revealing(id, place, n, answer));
     }
     let done = live.done(who(9), 0, revealing(id, place, c, 1));
-    // Whoever called the validators has the start fee.
+    // The account that called the validators has the start fee.
     let left = FEE - FEE / 50;
     let slashed = done.events.iter().any(|e| matches!(e, E::NodeSlashed(s) if (s.node, s.stake) == (b, 20 * left)));
     assert!(slashed, "{:?}", done.events);

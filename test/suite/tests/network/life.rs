@@ -76,7 +76,7 @@ async fn only_eligible_nodes_are_chosen() {
     let (_, events) = w.create(&mut app, &required, 1_000).await;
     assert_eq!(names(&events), ["TaskCreated", "TaskQueued"]);
 
-    // Paused: not chosen; it takes what it can run on resuming, and only that.
+    // Paused: not chosen; it takes a task that it can run on resuming, and only that.
     w.send(&mut small, "pause", &[], 0).await;
     let (third, events) = w.create(&mut app, &Spec::default(), 900).await;
     assert_eq!(names(&events), ["TaskCreated", "TaskQueued"]);
@@ -273,7 +273,7 @@ async fn a_reported_error_costs_the_start_fee_and_hands_out_nothing() {
     assert_eq!((events[0].number("code"), events[0].number("refund")), (42, 7_000 - 140));
     assert_eq!(w.field("node", &[n(node)], "status").await, 1.into());
     assert_eq!(w.field("node", &[n(node)], "reliability").await, WAD.into());
-    // It rests for what the task would have taken.
+    // It rests for the time that the task would have taken.
     assert_eq!(w.refused(app.address(), "poke", &[n(node)], 0).await.name, "NothingToPoke");
     w.travel(50);
     let events = w.send(&mut app, "poke", &[n(node)], 0).await;

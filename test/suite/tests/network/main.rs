@@ -1,4 +1,4 @@
-//! The compiled programs over JSON-RPC, scenario by scenario. What is expected is computed apart from the contracts.
+//! The compiled programs over JSON-RPC, scenario by scenario. The expected results are computed apart from the contracts.
 
 mod application;
 mod calldata;

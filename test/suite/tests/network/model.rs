@@ -19,7 +19,7 @@ async fn five_thousand_operations_agree_with_the_model() {
     drive(&|| site.fresh(), SEEDS, LENGTH, 14, 1);
 }
 
-/// Who asks for all logs only at the end knows the same state, defaults and programs included.
+/// A reader that asks for all logs only at the end knows the same state, defaults and programs included.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_state_is_rebuilt_from_eth_get_logs_alone() {
     let Some(site) = Site::new().await else {

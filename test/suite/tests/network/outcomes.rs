@@ -5,7 +5,7 @@ use muster_model::outcomes::{combinations, Case, Kind, Table, ORDERS};
 use muster_model::system::System;
 use muster_tests::live::Site;
 
-/// What is judged, whether the scope is large enough for scores, and how many combinations there are.
+/// The kind that is judged, whether the scope is large enough for scores, and how many combinations there are.
 const PARTS: [(Kind, bool, u32); 5] = [
     (Kind::Replicated, true, 512),
     (Kind::Replicated, false, 512),

@@ -50,7 +50,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     let outsider = app.address();
     let digest = Token::FixedBytes(vec![1; 32]);
     let mut seen = BTreeSet::new();
-    // What `docs/generated/refusals.md` is made of.
+    // The source of `docs/generated/refusals.md`.
     let raised = muster_cli::refusals::raised(&root()).unwrap();
     macro_rules! check {
         ($by:expr, $function:literal, [$($argument:expr),*], $value:expr => $error:literal[$($wanted:expr),*]) => {{
@@ -76,7 +76,7 @@ async fn every_error_has_a_call_that_provokes_it() {
         spec.token()
     };
 
-    // The router and what lies behind it.
+    // The router and the programs behind it.
     check_raw!(vec![0xde, 0xad, 0xbe, 0xef], 0 => "UnknownFunction"[Token::FixedBytes(vec![0xde, 0xad, 0xbe, 0xef])]);
     check_raw!(vec![], 1 => "MalformedCalldata"[Token::FixedBytes(vec![0; 4])]);
     check_raw!(vec![1, 2], 0 => "MalformedCalldata"[Token::FixedBytes(vec![0; 4])]);
@@ -118,7 +118,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     let initialise = Token::Bytes(w.muster.encode("initialise", &bad).unwrap().to_vec());
     let admin = w.program("admin");
     check!(outsider, "install", [address(admin), initialise.clone()], 0 => "NotOwner"[address(outsider)]);
-    // What the installed program refuses comes through.
+    // The installed program's refusal comes through.
     let bad = w.refused(boss, "install", &[address(admin), initialise.clone()], 0).await;
     assert_eq!(bad.name, "BadInitialisation");
     seen.insert("BadInitialisation");
@@ -271,7 +271,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(operator, "raiseStake", [], STAKE_UNIT => "DrawsDue"[n(3)]);
     w.rule("dispatch", &[n(16)]).await;
 
-    // The pause switch stops what is new, never exits.
+    // The pause switch stops new tasks and nodes, never exits.
     w.rule("setPaused", &[Token::Bool(true)]).await;
     check!(outsider, "createTask", [Spec::default().token()], fee => "PausedByOwner"[]);
     check!(outsider, "join", [gpu(), n(48), list(&[])], LEAST => "PausedByOwner"[]);

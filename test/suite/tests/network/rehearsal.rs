@@ -1,4 +1,4 @@
-//! A rehearsal on a copy of a chain with a Muster that has worked: whatever is tried there comes out as on the original, which meanwhile
+//! A rehearsal on a copy of a chain with a Muster that has worked: each call tried there comes out as on the original, which meanwhile
 //! stays as it was.
 
 use alloy_primitives::{hex, Address, Bytes, TxKind, B256, U256};
@@ -66,7 +66,7 @@ impl Stage<'_> {
         self.chain.mine(1, 0).unwrap();
     }
 
-    /// Draws until the task starts, and has its node answer. What was paid out, wei.
+    /// Draws until the task starts, and has its node answer. Returns the sum paid out, wei.
     fn settle(&mut self, nobody: Address, operator: Address, id: u64) -> u128 {
         let started = |events: &[E]| events.iter().any(|event| matches!(event, E::TaskStarted(task) if task.id == id));
         while !started(&self.call(nobody, 0, dispatchCall { count: 1 })) {}
@@ -76,8 +76,8 @@ impl Stage<'_> {
         credit(self) - had
     }
 
-    /// What an owner and others might want to try: a parameter, a new program, keeping one alive, tasks. The addresses are the owner's, a
-    /// node's operator's and anybody's; `drawn` is a task that waits. Gives what tasks paid.
+    /// Calls that an owner and others might want to try: a parameter, a new program, keeping one alive, tasks. The addresses are the
+    /// owner's, a node's operator's and anybody's; `drawn` is a task that waits. Gives the sums that tasks paid.
     fn rehearse(&mut self, [owner, operator, anybody]: [Address; 3], drawn: u64) -> Vec<u128> {
         let mut paid = vec![self.settle(anybody, operator, drawn)];
 

@@ -17,7 +17,7 @@ use muster_tests::*;
 const FEE: u128 = TOKEN;
 /// The nodes that are there.
 const NODES: [u32; 3] = [1, 2, 3];
-/// What each score of theirs is about.
+/// The subject of each score of theirs.
 const X: u32 = 3;
 
 fn node(live: &Live, number: u32) -> IMuster::NodeView {
@@ -28,7 +28,7 @@ fn names(done: &Done) -> Vec<String> {
     done.events.iter().map(|e| format!("{e:?}").split('(').next().unwrap().to_string()).collect()
 }
 
-/// Whose scores were recorded, and who was kicked out.
+/// The nodes whose scores were recorded, and the nodes that were kicked out.
 fn outcome(done: &Done) -> BTreeSet<(u32, Option<u8>)> {
     let of = |e: &E| match e {
         E::ScoreRecorded(s) => Some((s.node, Some(s.score))),
@@ -38,7 +38,7 @@ fn outcome(done: &Done) -> BTreeSet<(u32, Option<u8>)> {
     done.events.iter().filter_map(of).collect()
 }
 
-/// A group whose members are all who are idle: its task and its place.
+/// A group whose members are all idle nodes: its task and its place.
 fn formed(live: &mut Live) -> (u64, u32) {
     let image = IMuster::TaskSpec { kind: 0, redundancy: 2, ..spec(0, &[]) };
     let (id, group, nodes) = live.started(FEE, image);
@@ -47,7 +47,7 @@ fn formed(live: &mut Live) -> (u64, u32) {
     (id, group)
 }
 
-/// What a member says: the right image, or another, which costs a score and no stake.
+/// A member's answer: the right image, or another, which costs a score and no stake.
 fn said(fails: bool) -> (u8, B256) {
     let mut image = B256::ZERO;
     image[..8].fill(if fails { 0xfe } else { 1 });
@@ -60,7 +60,7 @@ fn commit(live: &mut Live, id: u64, n: u32, fails: bool) {
     live.done(who(n.into()), 0, commitCall { id, commitment: commitment(id, n, kind, answer, value(77)) });
 }
 
-/// All say what they have committed to; gives the last reveal, which judges.
+/// All reveal their commitments; gives the last reveal, which judges.
 fn revealed(live: &mut Live, (id, group): (u64, u32), fails: Option<u32>) -> Done {
     let reveal = |live: &mut Live, node: u32| {
         let (kind, value) = said(fails == Some(node));
@@ -192,7 +192,7 @@ async fn a_full_pool_below_the_threshold_kicks_out_for_good() {
     live.inspect();
 }
 
-/// A deployment answers what the interface declares and nothing else, and nobody can have a score recorded but by a judgement.
+/// A deployment answers the functions that the interface declares and no others, and nobody can have a score recorded but by a judgement.
 #[tokio::test]
 async fn no_deployed_selector_records_scores() {
     let mut w = World::new(&[]).await;
@@ -207,7 +207,7 @@ async fn no_deployed_selector_records_scores() {
     }
     let declared = interface().functions().filter(|f| f.name != "initialise");
     assert_eq!(answered, declared.map(|f| f.short_signature()).collect());
-    // What a program of earlier tests called it.
+    // Its name in a program of earlier tests.
     let selector = &keccak256("recordScores(uint32,uint8,uint8)")[..4];
     let data = [selector, &[0; 96]].concat();
     let programs = w.base.deployment.programs.clone();

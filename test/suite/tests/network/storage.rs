@@ -149,7 +149,7 @@ fn variables_have_the_slots_that_solc_gives_them() {
     }
 }
 
-/// A reader that knows only what solc said.
+/// A reader that knows only solc's layout.
 struct Reader {
     layout: Value,
 }
@@ -270,7 +270,7 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     for facet in facets {
         let [Token::Address(program), Token::Array(selectors)] = &facet.into_tuple().unwrap()[..] else { panic!() };
         if *program == w.muster.address {
-            // What the router answers itself is in no table.
+            // The router's own functions are in no table.
             continue;
         }
         for selector in selectors {
@@ -478,7 +478,7 @@ async fn every_word_belongs_to_a_declared_variable() {
         assert!(mined.ok(), "{:?}", mined.outcome);
     }
     let random = words_of(&live);
-    // What validations save and slashes take needs luck there, and a listed group may have lost its third node again.
+    // Savings of validations and sums of slashes need luck there, and a listed group may have lost its third node again.
     let mut live = site.fresh();
     validate_some(&mut live);
     let validated = words_of(&live);

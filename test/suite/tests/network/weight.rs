@@ -18,12 +18,12 @@ const DRAWS: usize = 5_000;
 const GROUPS: usize = 32;
 /// Nodes.
 const NODES: usize = 24;
-/// Who creates the tasks.
+/// The creator of the tasks.
 const APP: u64 = 900;
 /// Draws that a task is given. One in ten stays undecided, so this many in a row mean that the network stands still.
 const TRIES: usize = 50;
 
-/// What the test knows of a node, in plain numbers.
+/// A node as the test knows it, in plain numbers.
 #[derive(Clone)]
 struct Peer {
     tokens: f64,
@@ -106,7 +106,7 @@ impl Tally {
         if rest >= 5.0 {
             cells.push(rare);
         }
-        // The differences of all cells add up to nothing, so one says what the others say.
+        // The differences of all cells add up to nothing, so one follows from the others.
         cells.remove(0);
         let k = cells.len();
         let sum = |cell: &[usize], f: &dyn Fn(usize) -> f64| cell.iter().map(|&i| f(i)).sum::<f64>();
@@ -180,7 +180,7 @@ impl Fleet {
         self.send(who(i as u64 + 1), 0, submitCall { id, resultDigest: [9; 32].into() });
     }
 
-    /// Has three nodes run a task and be judged; who answers first is given 10, the second 5, the third 2. Each has a speed of its own.
+    /// Has three nodes run a task and be judged; the first to answer is given 10, the second 5, the third 2. Each has a speed of its own.
     fn judge(&mut self) {
         let image = IMuster::TaskSpec { kind: 0, redundancy: 2, ..spec(0, &[]) };
         let mut mined = self.send(who(APP), TOKEN, createTaskCall { spec: image });
