@@ -1,4 +1,4 @@
-// Writes src/generated from abi/: the interface, its parameters, and a sentence for each refusal out of the interface's own
+// Writes src/generated from abi/: the interface, its parameters, and a sentence for each refusal, from the interface's own
 // comments. Not committed: `npm run build` writes it.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
@@ -16,21 +16,21 @@ write("abi.ts", `/** The interface of Muster, from abi/IMuster.sol. */\nexport c
 const parameters = read("parameters.ts").replace(/^.*\n/, "");
 write("parameters.ts", `/** Every parameter: number, name, unit, default and bounds. */\n${parameters}`);
 
-// What the actions use of it, as text of which src/interface.ts makes the same items: JSON would be twice the bytes.
+// The part that the actions use, as text from which src/interface.ts makes the same items: JSON would be twice the bytes.
 const CALLS = ["createTask", "createTasks", "dispatch", "cancel", "expireQueued", "expire", "validate", "settle", "withdraw", "setStores"];
-// Of the views those that tell what an owner is about to change are for explorers, and left to `muster-client/abi`, like an application's
-// profile, which it sets once; and who works for a node is its operator's affair.
+// Views left to `muster-client/abi`: those about an owner's proposals are for explorers. An application sets its profile once, and
+// workers are their operators' affair.
 const UPKEEP = ["profile", "workerOf", "pendingOwner", "pendingTreasury", "proposedParameter", "proposedPrograms", "upgrades", "supportsInterface"];
 const isUsed = ({ name, stateMutability }) =>
   CALLS.includes(name) || (stateMutability === "view" && !UPKEEP.includes(name) && !name.startsWith("facet"));
 const functions = items.filter((item) => item.type === "function" && isUsed(item));
-// Of each error when it is raised and by which calls, as `script/abi` reads it off the interface and the contracts' sources.
+// For each error its causes and calls, as `script/abi` reads them from the interface and the contracts' sources.
 const refusals = new Map(JSON.parse(read("refusals.json")).map((refusal) => [refusal.name, refusal]));
 // How groups of redundancy 3 were chosen and what they did for ratings is for explorers, too.
 const UNTOLD = ["GroupChosen", "NodeRated", "WorkerNamed", "WorkAccepted"];
 const WHOSE = ["id", "node", "creator"];
-// The table names functions too many for three that only `reveal`, `submit` and `reportError` give; and viem encodes calls as they are declared, and no value goes where none is taken;
-// createTasks gives each task its fee and sends their sum.
+// Errors that only calls of `reveal`, `submit` and `reportError` give, though the table lists more functions; and errors that viem's
+// encoding and the absence of a value exclude. createTasks gives each task its fee and sends their sum.
 const UNMET = ["BadBatch", "BadImages", "NotWhatWasCommitted", "CommitFirst", "MalformedCalldata", "ValueNotAccepted"];
 const isMet = ({ name }) => {
   if (UNMET.includes(name)) return false;
@@ -47,9 +47,9 @@ const used = [
       (item.name === "GpuGroupCreated" || item.inputs.some((input) => input.indexed && WHOSE.includes(input.name))),
   ),
 ];
-// What the interface says of each refusal.
+// The interface's sentence for each refusal.
 const sentences = Object.fromEntries([...refusals.values()].map(({ name, notice }) => [name, notice.replace(/\{(\w+)\}/g, "$1")]));
-// A name's type is written where it is not what it was before, and of an event an exclamation mark stands for the comma after what is indexed.
+// A type is written where it differs from the one before for this name. In events, an exclamation mark replaces the comma after indexed values.
 const known = new Map();
 const typeOf = ({ type, internalType, components }) =>
   components ? internalType.replace(/^struct (\w+\.)?|(\[\])+$/g, "") + type.slice("tuple".length) : type;
@@ -80,7 +80,7 @@ const text = (kind) =>
       ].join("|"),
     )
     .join("\n");
-// Structs, those first that others are made of.
+// Structs, in the order of their dependencies.
 const structs = new Map();
 const collect = (values) => {
   for (const value of values) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the package and packs it: clients/ts/pack.sh [DIRECTORY] writes muster-client-<version>.tgz there, here if none is named.
+# Builds the package and packs it: clients/ts/pack.sh [DIRECTORY] writes muster-client-<version>.tgz there, or here by default.
 # Needs muster-dev and muster-devnode built, and the programs (script/build), for the chain of the test network.
 set -euo pipefail
 to=$(cd "${1:-$(dirname "$0")}" && pwd)

@@ -1,6 +1,6 @@
-// Writes state/: a development node's chain with Muster deployed on it, which the test network of the package begins with.
-// MUSTER_DEVNODE and MUSTER_CLI name the binaries; the programs must be built (script/build). state/muster.json is put there last, so where it is
-// the rest is too, however this ends. It comes out the same, byte by byte, whenever it is made of the same programs.
+// Writes state/: a development node's chain with Muster deployed on it, from which the package's test network starts.
+// MUSTER_DEVNODE and MUSTER_CLI name the binaries; the programs must be built (script/build). state/muster.json is put there last, so its
+// presence means that the rest is complete. The same programs give the same state, byte by byte.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { encodeFunctionData, parseAbi } from "viem";
 
-/** When time begins there. It goes on with the clock of whoever starts the network. */
+/** The chain's first time. It goes on with the clock of the machine that starts the network. */
 const BEGINNING = 1_700_000_000;
 const { MUSTER_DEVNODE, MUSTER_CLI } = process.env;
 if (!MUSTER_DEVNODE || !MUSTER_CLI) throw new Error("MUSTER_DEVNODE and MUSTER_CLI must name muster-devnode and muster-dev");
@@ -28,7 +28,7 @@ const ask = async (url, method, ...params) => {
   return result;
 };
 const ended = new Promise((resolve) => node.on("exit", resolve));
-// Without it the node would go on.
+// Otherwise the node would go on.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 process.on("exit", () => {
   node.kill();
@@ -43,7 +43,7 @@ try {
     });
     ended.then((code) => reject(new Error(`muster-devnode ended with ${code}`)));
   });
-  // Programs expire a year after they were activated, and the package is to work when it is older.
+  // Programs expire a year after their activation, and the package must work longer.
   const expiry = encodeFunctionData({ abi: parseAbi(["function setWasmExpiryDays(uint16)"]), args: [65_535] });
   await ask(url, "eth_sendTransaction", { from: OWNER, to: "0x0000000000000000000000000000000000000070", data: expiry });
   const settings = {
@@ -51,7 +51,7 @@ try {
     // The public key of every nitro development chain.
     PRIVATE_KEY: "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659",
     DEPLOYMENTS: record,
-    // The least there can be, so that tests pass the time of a proposal quickly.
+    // The lower bound, so that tests pass the time of a proposal quickly.
     UPGRADE_DELAY: "172800",
   };
   const rest = Object.fromEntries(["OWNER", "TREASURY", "PARAMETERS", "MIN_PRICE", "MIN_STAKE", "STAKE_UNIT"].map((name) => [name, ""]));
@@ -67,7 +67,7 @@ try {
   const [file] = readdirSync(record);
   const { address } = JSON.parse(readFileSync(join(record, file), "utf8"));
   writeFileSync(`${muster}.part`, `${JSON.stringify({ address })}\n`);
-  // As it ends it writes the chain.
+  // It writes the chain as it ends.
   node.kill();
   await ended;
   rmSync(muster, { force: true });

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests of the TypeScript package, against the embedded node. Needs what pack.sh needs, which it runs unless MUSTER_PACKAGE names what it wrote.
+# All tests of the TypeScript package, against the embedded node. Needs the same as pack.sh, which it runs unless MUSTER_PACKAGE names a packed file.
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles clients/verifier and clients/replayer to WASM, with the toolchain and the flags of the programs, and writes them as src/generated/verifier.ts
-# and src/generated/replayer.ts, which only `muster-client/verify` and `muster-client/replay` load. Needs the programs (script/build), whose manifest names
-# the flags. `verifier.sh verifier` does the first alone.
+# and src/generated/replayer.ts, which only `muster-client/verify` and `muster-client/replay` load. Needs the programs (script/build), whose manifest
+# names the flags. `verifier.sh verifier` does the first alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 for file in .muster/wasm build/manifest.json; do
@@ -17,7 +17,7 @@ compile() {
     "$(get cargo)" rustc --quiet --locked -p "muster-$1" --lib --crate-type cdylib --profile contract \
     --target wasm32-unknown-unknown -Zbuild-std=std,panic_abort --target-dir target/contracts
 }
-# write NAME WHAT PACKING...: only where it differs, and never half of it, for somebody else may be reading.
+# write NAME WHAT PACKING...: only if it differs, and atomically, because another process may be reading.
 write() {
   local part=$out/$1.ts.$$
   {

@@ -14,7 +14,7 @@ const SIDE: u32 = 8_192;
 /// The most memory that reading an image takes, in bytes.
 const MEMORY: u64 = 1 << 29;
 
-/// Why a result has no hashes.
+/// The reason why a result has no hashes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HashError {
@@ -31,14 +31,14 @@ pub enum HashError {
     /// A file that cannot be read.
     #[error("image {number}: {why}")]
     Unreadable {
-        /// Which, from 1 on.
+        /// Its number, from 1 on.
         number: usize,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// The hash of an image as a node answers with it. On chain 0 is no image, so a hash of 0 is answered as 1, which is one bit
+/// The hash of an image in a node's answer. On chain 0 means no image, so a hash of 0 becomes 1, which is one bit
 /// from it.
 pub fn answered(image: &RgbImage) -> u64 {
     let config = HasherConfig::with_bytes_type::<[u8; 8]>().hash_size(8, 8).resize_filter(FilterType::Lanczos3);
@@ -69,7 +69,7 @@ pub fn of_result(result: &[u8], count: usize) -> Result<[u64; IMAGES], HashError
     Ok(answer(&images.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// The PNG files of a result, each of which says itself where it ends, and whether anything comes after them.
+/// The PNG files of a result, each of which marks its own end, and whether anything follows them.
 pub fn split(mut result: &[u8]) -> (Vec<&[u8]>, bool) {
     let mut files = Vec::new();
     while let Some(length) = png(result) {
@@ -102,7 +102,7 @@ fn read(file: &[u8]) -> Result<RgbImage, String> {
     let mut reader = ImageReader::with_format(Cursor::new(file), image::ImageFormat::Png);
     reader.limits(limits);
     let decoder = reader.into_decoder().map_err(|error| error.to_string())?;
-    // Others would have to be converted, and there is more than one way to do that.
+    // Other formats would need a conversion, and there is more than one.
     if decoder.color_type() != ColorType::Rgb8 {
         return Err(format!("it is {:?}, not Rgb8: red, green and blue of 8 bits", decoder.color_type()));
     }
@@ -188,7 +188,7 @@ mod tests {
         let middle = broken.len() / 2;
         broken[middle] ^= 1;
         assert!(why(&broken).starts_with("image 1: "), "{}", why(&broken));
-        // A header that promises more than is read.
+        // A header that claims a size above the limit.
         let mut wide = file(RgbImage::new(SIDE + 1, 1));
         assert!(why(&wide).starts_with("image 1: "));
         wide = file(RgbImage::new(SIDE, 1));

@@ -1,4 +1,4 @@
-/** Muster in React, on TanStack Query: which network stands in a provider, what is asked of it in queries, what is done there in mutations. */
+/** Muster in React, on TanStack Query: a provider for the network, queries for views, mutations for transactions. */
 import { type UseMutationOptions, type UseMutationResult, type UseQueryOptions, type UseQueryResult, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import {
   type CreateTaskParameters,
@@ -29,7 +29,7 @@ import {
 import { estimateTaskQueryOptions, readQueryOptions, resultQueryOptions, taskQueryOptions } from "muster-client/query";
 import { type ReactNode, createContext, createElement, useContext } from "react";
 
-/** Which network is meant, and through which client of viem: of wagmi's, `useConnectorClient().data` signs and `useClient()` reads. */
+/** A network, and the viem client for it: of wagmi's, `useConnectorClient().data` signs and `useClient()` reads. */
 export interface MusterConfig extends MusterParameters {
   client: MusterClient;
   /** Where results are looked for, unless a hook is told otherwise. */
@@ -38,7 +38,7 @@ export interface MusterConfig extends MusterParameters {
 
 const Context = createContext<MusterConfig | undefined>(undefined);
 
-/** What is below it uses this network. It has to be below a `QueryClientProvider`. */
+/** Provides a network to the components below it. Must be below a `QueryClientProvider`. */
 export const MusterProvider = ({ children, ...config }: MusterConfig & { children?: ReactNode }) => createElement(Context.Provider, { value: config }, children);
 
 /** The network of the provider above. */
@@ -50,10 +50,10 @@ export function useMuster(): MusterConfig {
 
 const network = ({ address, deployedIn }: MusterConfig): MusterParameters => ({ address, deployedIn });
 
-/** Options of TanStack's `useQuery`, but what is asked. */
+/** Options of TanStack's `useQuery`, except the query itself. */
 export type QueryParameters<data> = Partial<Omit<UseQueryOptions<data>, "queryKey" | "queryFn" | "select">>;
 
-/** A view of the interface by its name there; it is not asked while `named` is undefined. */
+/** A view of the interface by its name there; not called while `named` is undefined. */
 export function useMusterRead<name extends ViewName>(name: name, named: Omit<ReadParameters<name>, keyof MusterParameters> | undefined, query: QueryParameters<ViewResult<name>> = {}): UseQueryResult<ViewResult<name>> {
   const config = useMuster();
   const options = readQueryOptions(config.client, name, { ...network(config), ...named } as never);
@@ -64,7 +64,7 @@ export function useMusterRead<name extends ViewName>(name: name, named: Omit<Rea
 export const useNetwork = (query?: QueryParameters<ViewResult<"overview">>) => useMusterRead("overview", {} as never, query);
 /** A node by its number. */
 export const useNode = (number: number | undefined, query?: QueryParameters<ViewResult<"node">>) => useMusterRead("node", number === undefined ? undefined : ({ number } as never), query);
-/** What an account is owed and has staked. */
+/** An account's credit and stake. */
 export const useMusterAccount = (who: `0x${string}` | undefined, query?: QueryParameters<ViewResult<"account">>) => useMusterRead("account", who === undefined ? undefined : ({ who } as never), query);
 
 /** A task, asked for again every polling interval of the client until it has ended. */
@@ -73,7 +73,7 @@ export function useTask(id: bigint | undefined, query: QueryParameters<Task> = {
   return useQuery({ ...taskQueryOptions(config.client, { ...network(config), id: id ?? 0n }), enabled: id !== undefined, ...query } as never);
 }
 
-/** What a task would cost. */
+/** The cost of a task. */
 export function useTaskEstimate(request: Omit<EstimateTaskParameters, keyof MusterParameters> | undefined, query: QueryParameters<TaskEstimate> = {}): UseQueryResult<TaskEstimate> {
   const config = useMuster();
   return useQuery({ ...estimateTaskQueryOptions(config.client, { ...network(config), ...request } as EstimateTaskParameters), enabled: request !== undefined, ...query } as never);
@@ -85,11 +85,11 @@ export function useTaskResult(id: bigint | undefined, { stores, ...query }: Quer
   return useQuery({ ...resultQueryOptions(config.client, { ...network(config), id: id ?? 0n, stores: stores ?? config.stores ?? [] }), enabled: id !== undefined, ...query } as never);
 }
 
-/** Options of TanStack's `useMutation`, but what is done. */
+/** Options of TanStack's `useMutation`, except the mutation itself. */
 export type MutationParameters<data, variables> = Omit<UseMutationOptions<data, Error, variables>, "mutationFn" | "mutationKey">;
 type Named<parameters> = parameters extends unknown ? Omit<parameters, keyof MusterParameters> : never;
 
-/** What is done changes what was asked: all of it is asked again. */
+/** Mutations change the state, so all queries are invalidated. */
 function useAct<data, variables>(name: string, act: (config: MusterConfig, variables: variables) => Promise<data>, { onSuccess, ...options }: MutationParameters<data, variables> = {}): UseMutationResult<data, Error, variables> {
   const config = useMuster();
   const queries = useQueryClient();
@@ -104,13 +104,13 @@ function useAct<data, variables>(name: string, act: (config: MusterConfig, varia
   });
 }
 
-/** What a task is to be, and its fee. */
+/** A task to create, and its fee. */
 export type CreateTaskRequest = Named<CreateTaskParameters>;
 /** Creates a task; resolves when it is created, with `dispatch` when its node is drawn. `useTask` follows it from there. */
 export const useCreateTask = (options?: MutationParameters<CreateTaskReturnType, CreateTaskRequest>): UseMutationResult<CreateTaskReturnType, Error, CreateTaskRequest> =>
   useAct("createTask", (config, request) => createTask(config.client, { ...network(config), ...request } as CreateTaskParameters), options);
 
-/** What several tasks are to be, and their fees. */
+/** Several tasks to create, and their fees. */
 export type CreateTasksRequest = Named<CreateTasksParameters>;
 /** Creates several tasks by one transaction. */
 export const useCreateTasks = (options?: MutationParameters<CreateTasksReturnType, CreateTasksRequest>): UseMutationResult<CreateTasksReturnType, Error, CreateTasksRequest> =>
@@ -125,13 +125,13 @@ const sending =
 export const useCancelTask = /*#__PURE__*/ sending("cancelTask", cancelTask);
 /** Ends a task whose node is silent beyond its deadline. Anyone may. */
 export const useExpireTask = /*#__PURE__*/ sending("expireTask", expireTask);
-/** Ends a task that has been queued for too long. Anyone may. */
+/** Ends a task that was queued for too long. Anyone may. */
 export const useExpireQueuedTask = /*#__PURE__*/ sending("expireQueuedTask", expireQueuedTask);
-/** Has the validators called of a task that the lot has sampled. Anyone may. */
+/** Has a sampled task's validators called. Anyone may. */
 export const useValidateTask = /*#__PURE__*/ sending("validateTask", validateTask);
-/** Has a validation group judged whose reveals are over. Anyone may. */
+/** Judges a validation group once its time for reveals is over. Anyone may. */
 export const useSettleTask = /*#__PURE__*/ sending("settleTask", settleTask);
 /** Draws what is due. Anyone may. */
 export const useDispatchTasks = /*#__PURE__*/ sending("dispatchTasks", dispatchTasks);
-/** Pays out what the sender is owed. */
+/** Pays out the sender's credit. */
 export const useWithdraw = /*#__PURE__*/ sending("withdraw", withdrawCredit);

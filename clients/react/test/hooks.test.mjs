@@ -15,7 +15,7 @@ let network;
 before(async () => void (network = await startNetwork({ nodes: [{}, {}] })));
 after(() => network?.stop());
 
-/** Draws a component that uses hooks; what they gave last, and what ends it. */
+/** Renders a component that uses hooks; returns their last values, and a function that ends it. */
 function draw(use, config = {}) {
   const seen = { now: undefined, error: undefined };
   const Shown = () => {
@@ -26,7 +26,7 @@ function draw(use, config = {}) {
   const { client, address, storeUrl } = network;
   const inner = createElement(Shown);
   const provided = config === null ? inner : createElement(muster.MusterProvider, { client, address, stores: [storeUrl], ...config }, inner);
-  // What no component uses any more is forgotten at once: a timer for it would keep the process.
+  // Unused queries are dropped at once: a timer for them would keep the process alive.
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false, gcTime: 0 }, mutations: { gcTime: 0 } } });
   root.render(createElement(QueryClientProvider, { client: queries }, provided));
   return { seen, end: () => root.unmount() };

@@ -1,13 +1,13 @@
-//! A host whose chain is asked for everything.
+//! A host that gets all information about the chain from its caller.
 
 use muster_core::word::{Address, Word};
 use muster_protocol::host::{Host, Program, HISTORY};
 use muster_protocol::programs;
 use std::cell::Cell;
 
-/// What whoever runs it knows of the chain. Words and hashes are 32 bytes, the most significant first.
+/// The caller's knowledge of the chain. Words and hashes are 32 bytes, the most significant first.
 pub trait Chain {
-    /// The word at a slot: what was written last, else what it was before.
+    /// The word at a slot: the last written value, else the original one.
     fn load(&self, slot: &[u8; 32]) -> [u8; 32];
     /// Writes it.
     fn store(&mut self, slot: &[u8; 32], word: &[u8; 32]);
@@ -17,9 +17,9 @@ pub trait Chain {
     fn block_hash(&self, number: u64) -> Option<[u8; 32]>;
     /// A log: so many topics of 32 bytes, and then its data.
     fn log(&mut self, topics: usize, bytes: &[u8]);
-    /// Where writes and logs are.
+    /// A mark of the present state of writes and logs.
     fn mark(&self) -> u32;
-    /// Takes back what came after a mark.
+    /// Reverts writes and logs after a mark.
     fn undo(&mut self, mark: u32);
 }
 
@@ -50,7 +50,7 @@ struct Again<'a, C: Chain> {
     program: Program,
 }
 
-/// Does a call again that the chain has taken; gives whether it is taken here, none if no program answers it but reading ones.
+/// Repeats a call that the chain accepted. Returns whether it is accepted here; `None` if only a reading program answers it.
 pub fn again<C: Chain>(chain: &mut C, call: Call<'_>) -> Option<bool> {
     let mut all = programs::changing::<Again<'_, C>>().into_iter();
     let (program, _, run) = all.find(|(_, functions, _)| programs::is_of(functions, call.data))?;
@@ -110,7 +110,7 @@ impl<C: Chain> Host for Again<'_, C> {
         self.chain.log(topics, bytes);
     }
 
-    // The chain has taken the call, so who was paid took it, and where code had to be there was some.
+    // The chain accepted the call, so payments succeeded, and code was where it must be.
     fn pay(&mut self, _: Address, _: u128) -> bool {
         true
     }
@@ -137,7 +137,7 @@ impl<C: Chain> Host for Again<'_, C> {
 
     fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64> {
         let mark = self.chain.mark();
-        // A chain reads where the program is.
+        // Chains read the program's address here.
         self.reads.set(self.reads.get() + 1);
         let asking = self.enter(program);
         let answer = muster_protocol::among::any(self, call);

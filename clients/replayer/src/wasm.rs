@@ -1,4 +1,4 @@
-//! The same as WASM: what is imported from `chain`, and what is exported.
+//! The WASM interface: imports from `chain`, and exports.
 
 use crate::host::{again, Call, Chain};
 
@@ -61,8 +61,8 @@ pub extern "C" fn room(length: usize) -> *mut u8 {
     Box::leak(vec![0; length].into_boxed_slice()).as_mut_ptr()
 }
 
-/// Does the call again that stands in some [`room`]: 20 bytes of the sender, 20 of the contract, 32 of the wei sent, and the calldata. `signed` is
-/// 0 where the sender had code. Gives 1 where it is taken, 0 where it is refused, 2 where it is none that changes anything.
+/// Repeats the call in a [`room`]: 20 bytes of the sender, 20 of the contract, 32 of the wei sent, and the calldata. `signed` is
+/// 0 if the sender had code. Returns 1 if it is accepted, 0 if it is refused, 2 if it does not change anything.
 ///
 /// # Safety
 /// The bytes are there, and nobody else's.

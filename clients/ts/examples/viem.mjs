@@ -24,11 +24,11 @@ try {
   const { id, task } = await client.createTask({ ...request, value: leastFee, dispatch: true });
   console.log(`task ${id} is ${task.status}`);
 
-  // By the id alone it can be waited for again after a restart.
+  // A restarted process can wait for it again, by the id alone.
   const { bytes, answer } = await client.waitForTask({ id, until: "result", fromBlock: task.createdIn, timeout: 600_000 });
   console.log(`node ${answer.node}: ${new TextDecoder().decode(bytes)}`);
 } catch (error) {
-  // What the contract refuses has a name, values and a sentence; everything else is as viem has it.
+  // The contract's refusals have a name, values and a sentence; all other errors are viem's.
   if (error instanceof RefusalError) console.error(error.refusal.name, error.refusal.args, error.shortMessage);
   throw error;
 }

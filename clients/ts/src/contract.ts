@@ -45,7 +45,7 @@ import type { UsedCall, UsedView } from "./generated/compact.js";
 import { functionOf, used } from "./interface.js";
 import type { ArgumentsOf, FunctionOf, Named } from "./types.js";
 
-/** Who sends a transaction. */
+/** The sender of a transaction. */
 export interface SenderParameters {
   /** The client's own account if left out. */
   account?: Account | Address | undefined;
@@ -56,7 +56,7 @@ export type ViewName = UsedView;
 /** Names of the calls that applications make. */
 export type CallName = UsedCall;
 
-/** What a view gives: the value itself where it is one, else all of them by their names. */
+/** A view's result: the value itself if there is one, else an object of all by their names. */
 export type ViewResult<name extends ViewName> = FunctionOf<name>["outputs"] extends readonly [infer only extends AbiParameter]
   ? AbiParameterToPrimitiveType<only>
   : Prettify<Named<FunctionOf<name>["outputs"]>>;
@@ -74,13 +74,13 @@ const callOf = (address: Address, functionName: string, named: object) => {
   return { abi: used, address, functionName, args };
 };
 
-/** An error of viem's as one of ours, where it is one. What gives nothing back, not even an empty word, is no Muster. */
+/** An error of viem's as one of ours, where it is one. An address that returns nothing, not even an empty word, has no Muster. */
 async function explain(client: MusterClient, address: Address, error: unknown, functionName: string, named: object): Promise<unknown> {
   const isNothing = error instanceof BaseError && error.walk((cause) => (cause as Error).name === "ContractFunctionZeroDataError");
   return isNothing ? NoMusterError.of(client, address, error) : translate(error, functionName, named);
 }
 
-/** Asks a view, of the newest block unless `blockNumber` names an older one. */
+/** Calls a view on the newest block, or on that of `blockNumber`. */
 export async function readMuster<name extends ViewName>(
   client: MusterClient,
   functionName: name,
@@ -99,7 +99,7 @@ const MULTICALL: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
 /** Bytes of calls in one multicall: nodes bound the gas of a call. */
 const BATCH = 32_768;
 
-/** Asks views at once and of the same block, by one request where the chain has Multicall3. */
+/** Calls views concurrently on the same block, by one request where the chain has Multicall3. */
 export async function readTogether<const names extends readonly ViewName[]>(
   client: MusterClient,
   address: Address,
@@ -112,12 +112,12 @@ export async function readTogether<const names extends readonly ViewName[]>(
   const results = await patiently(client, () => getAction(client, multicall, "multicall")(question)).catch((error: unknown) => {
     if (passing(error)) throw error;
   });
-  // Where there is none, or something was refused, each tells for itself.
+  // Without it, or after a refusal, each view is called by itself.
   if (!results) return Promise.all(calls.map(([name, named]) => readMuster(client, name, { address, ...named } as never))) as never;
   return calls.map(([name], i) => told(name, (results as unknown[])[i])) as never;
 }
 
-/** A transaction that was mined and not refused. */
+/** A successful transaction. */
 export interface Sent {
   /** Its hash; where the user raised its price in the wallet, not the one that it was sent with. */
   hash: Hash;
@@ -125,16 +125,16 @@ export interface Sent {
   receipt: TransactionReceipt;
 }
 
-/** How long a receipt is asked for, in milliseconds, outages included: as long as viem asks without any. */
+/** How long a receipt is asked for, in milliseconds, including outages: as long as viem asks without any. */
 const PATIENCE = 180_000;
-/** A receipt that comes within a few blocks is asked for as often as they come, in milliseconds; then viem asks, as often as it does. */
+/** Milliseconds in which a receipt is asked for about once a block; later viem asks, at its own interval. */
 const [SOON, OFTEN] = [3_000, 100];
 
-/** The receipt of a transaction that was sent, or of the same one sent again at another price. */
+/** The receipt of a transaction, or of its replacement at another price. */
 async function receiptOf(client: MusterClient, functionName: string, hash: Hash): Promise<TransactionReceipt> {
   const begun = Date.now();
   while (Date.now() - begun < SOON) {
-    // Viem's own errors, of a receipt that is not there or of an endpoint that is away, come again below.
+    // viem's own errors about a missing receipt or an endpoint that is away are handled below.
     const receipt = await getAction(client, getTransactionReceipt, "getTransactionReceipt")({ hash }).catch(() => undefined);
     if (receipt) return receipt;
     await new Promise((resolve) => setTimeout(resolve, OFTEN));
@@ -159,37 +159,37 @@ async function receiptOf(client: MusterClient, functionName: string, hash: Hash)
 }
 
 /**
- * Gas for each draw that a call may make, beyond what the node estimates: it may be due only in the block that the transaction comes into, which
- * no estimate knows. No call takes as much for what others have created or hold (docs/generated/gas.md), and what is not used is not paid.
+ * Gas for each draw that a call may make, beyond the node's estimate: it may become due only in the transaction's own block, which
+ * no estimate knows. No call takes as much for others' tasks (docs/generated/gas.md), and unused gas is not paid.
  */
 const GAS_MARGIN = 1_000_000n;
 
-/** How a call is sent. */
+/** Options of a call. */
 export type SendParameters = MusterParameters &
   SenderParameters & {
     /** In wei. */
     value?: bigint | undefined;
-    /** Draws that the call is for; 1 if left out, for what any call does for others. */
+    /** Draws that the call is for; by default 1, for the draw that any call makes for others. */
     draws?: number | undefined;
   };
 
-/** Sends a call, and knows its hash although the answer is lost: a key of one's own signs here, before anybody is asked to take the transaction. */
+/** Sends a call, and knows its hash even if the answer is lost: a local key signs here, before any node gets the transaction. */
 async function send(client: MusterClient, call: { account: Account | Address }): Promise<Hash> {
   const { account } = call;
   if (typeof account === "string" || account.type !== "local") return getAction(client, writeContract, "writeContract")(call as never);
   let hash: Hash | undefined;
   const request: EIP1193RequestFn = (asked) => {
     if (asked.method === "eth_sendRawTransaction") hash = keccak256((asked.params as [Hex])[0]);
-    // What was refused with 429 no node has seen.
+    // A request refused with 429 has reached no node.
     return patiently(client, () => client.request(asked as never)) as never;
   };
-  // Actions that the client was extended with would not ask by it. And viem keeps what it knows of the node by the uid.
+  // Actions that the client was extended with would bypass this transport. viem caches its knowledge of the node by the uid.
   const bare = createClient({ ...(client as object), transport: custom({ request }, { retryCount: 0 }) });
   const noting = Object.assign(bare, { uid: client.uid });
   try {
     return await writeContract(noting, call as never);
   } catch (error) {
-    // A transport that had no answer has asked again, and a node refuses what it has: as known, or for its nonce.
+    // After a lost answer the transport has asked again, and a node refuses a transaction that it has: as known, or for its nonce.
     const known = hash && (unanswered(error) || (await getAction(client, getTransaction, "getTransaction")({ hash }).catch(() => undefined)));
     if (hash && known) return hash;
     throw error;
@@ -208,7 +208,7 @@ async function once<name extends CallName>(
     patiently(client, () => getAction(client, simulateContract, "simulateContract")({ ...call, ...at } as never));
   let sent: Hash;
   const { chain } = client;
-  // All at once: each question takes as long as the way to the node. What is wrong is told in the order below.
+  // Concurrently: each question takes a round trip. Errors are thrown in the order below.
   const early = <answer>(ask: () => Promise<answer>): Promise<answer> => {
     const asked = ask();
     asked.catch(() => undefined);
@@ -218,15 +218,15 @@ async function once<name extends CallName>(
   const estimated = early(() => patiently(client, () => getAction(client, estimateContractGas, "estimateContractGas")(call as never)));
   const code = functionOf(functionName).outputs.length ? undefined : early(() => patiently(client, () => getAction(client, getCode, "getCode")({ address })));
   try {
-    // What is signed for another chain than the node's it refuses, without saying which; and what a wallet is asked it may send there.
+    // A node refuses transactions signed for another chain without saying which it is; and a wallet may send them there.
     if (chain) assertCurrentChain({ chain, currentChainId: await patiently(client, () => getAction(client, getChainId, "getChainId")({})) });
     await tried;
-    // Where there is no code a call that gives nothing succeeds.
+    // Without code at the address, a call without results succeeds.
     if (code && !(await code)) {
       throw await NoMusterError.of(client, address);
     }
     const estimate = await estimated;
-    // A fifth for what others change meanwhile of the call's own work.
+    // A fifth for changes of the call's own work by others meanwhile.
     const gas = (estimate * 6n) / 5n + GAS_MARGIN * BigInt(draws);
     sent = await send(client, { ...call, gas, chain: chain ?? null } as never);
   } catch (error) {
@@ -235,19 +235,19 @@ async function once<name extends CallName>(
   const receipt = await receiptOf(client, functionName, sent);
   const { status, transactionHash: hash, blockNumber } = receipt;
   if (status === "success") return { hash, receipt };
-  // The block's end is not the transaction's moment, but as near as a node can tell.
+  // State after the block, not at the transaction, but nodes offer nothing closer.
   const refusal = await attempt({ blockNumber }).catch((error: unknown) => translate(error, functionName, named, hash));
   throw refusal instanceof RefusalError ? refusal : new TransactionFailedError(functionName, hash);
 }
 
-/** Draws that one dispatch makes at most. */
+/** The most draws of one dispatch. */
 export const DRAWS = 16;
-/** So often draws that stand in a call's way are made first, before the refusal is told: others' tasks may fall due faster than that. */
+/** The most rounds of draws made before a call, before the refusal is thrown: others' tasks may fall due faster than that. */
 const CLEARINGS = 8;
 
 /**
- * Sends a call, having tried it first, and waits until it is mined. Where it is refused because of draws that are due (`DrawsDue`), these are
- * made first, by transactions of the same account. Whatever it throws once the transaction is sent has its `hash`.
+ * Sends a call after a trial, and waits until it is mined. If it is refused because draws are due (`DrawsDue`), makes these
+ * first, by transactions of the same account. All errors after the sending have the transaction's `hash`.
  */
 export async function sendMuster<name extends CallName>(
   client: MusterClient,

@@ -49,7 +49,7 @@ const actions = {
 type Actions = ReadActions & typeof actions;
 type Without<parameters> = parameters extends unknown ? Omit<parameters, keyof MusterParameters | "configured"> : never;
 
-/** An action without what the decorator knows: the client, and which Muster. */
+/** An action without the parameters that the decorator has: the client, and the Muster. */
 type Bound<action> = action extends (client: MusterClient, parameters: infer parameters) => infer result
   ? (
       ...parameters: Record<never, never> extends Without<parameters>
@@ -69,7 +69,7 @@ const FETCHING = ["getResult", "waitForTask"];
 
 type Action = (client: MusterClient, parameters: never) => unknown;
 
-/** Every action of this package, bound to the Muster at an address; results are looked for in `stores` as well. */
+/** Every action of this package, bound to the Muster at an address; results are also looked for in `stores`. */
 export const musterActions =
   ({ stores: configured, ...muster }: MusterParameters & { stores?: Stores | undefined }) =>
   (client: MusterClient): MusterActions => {

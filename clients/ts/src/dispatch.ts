@@ -1,4 +1,4 @@
-/** Drawing nodes, which on a quiet network only the application does that wants its task started. */
+/** Draws nodes; on a quiet network only the application that waits for a task does so. */
 import type { MusterClient, MusterParameters } from "./client.js";
 import { DRAWS, type SenderParameters, type Sent, sendMuster } from "./contract.js";
 import { getPendingTasks } from "./reads.js";
@@ -10,7 +10,7 @@ export type DispatchTasksParameters = MusterParameters & SenderParameters & { co
 export const dispatchTasks = (client: MusterClient, { count = 1, ...sender }: DispatchTasksParameters): Promise<Sent> =>
   sendMuster(client, "dispatch", { count }, { ...sender, draws: count });
 
-/** Draws as many as it takes to reach these tasks, as far as one call does; those before them in the ring come first. */
+/** Draws as many as necessary to reach these tasks, within the limit of one call; those before them in the ring come first. */
 export async function dispatchFor(
   client: MusterClient,
   muster: MusterParameters & SenderParameters,

@@ -1,6 +1,6 @@
 /**
- * What public endpoints bear: so many requests a second, so many blocks and so many logs in one answer. Providers say it in as many words as there are
- * providers, so nothing here depends on them but telling a refused request from a refused range.
+ * Limits of public endpoints: requests a second, and blocks and logs in one answer. Each provider words its refusals differently,
+ * so their text only serves to tell a refused request from a refused range.
  */
 import { BaseError, type Address, type Hex, type RpcLog, numberToHex } from "viem";
 import { getBlockNumber, getCode } from "viem/actions";
@@ -10,11 +10,11 @@ import { EndpointError, NoMusterError, behind, passing } from "./errors.js";
 
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** What is known of a client's endpoint. */
+/** The knowledge about a client's endpoint. */
 interface Endpoint {
-  /** Until when it is left alone, as it asked for, by the machine's clock. */
+  /** The end of the pause that it asked for, by the machine's clock. */
   rest: number;
-  /** Blocks to ask about at once, and how many were too many. */
+  /** Blocks to ask about at once, and the last number that was too many. */
   span: bigint;
   wall: bigint;
   /** Answers since either changed. */
@@ -36,17 +36,17 @@ function endpointOf({ uid }: MusterClient): Endpoint {
 
 /** Milliseconds of the first pause; each is twice the one before, up to the longest. */
 const [FIRST, LONGEST] = [500, 16_000];
-/** Refusals in a row after which it is told: after a minute. */
+/** Refusals in a row after which the error is thrown: after a minute. */
 const REFUSALS = 8;
 const HURRY = /too many requests|rate.?limit|per second|throttl|compute units/i;
 
 type Failure = { code?: unknown; status?: unknown; details?: string; message?: string; headers?: Headers };
 
-/** The cause among an error's that is as asked for. */
+/** The first cause of an error that satisfies a condition. */
 const among = (error: unknown, is: (cause: Failure) => boolean): Failure | undefined =>
   (error instanceof BaseError ? (error.walk((cause) => is(cause as Failure)) as Failure | null) : undefined) ?? undefined;
 
-/** Whether the endpoint refused a request because there were too many. It did not look at it then. */
+/** Whether the endpoint refused a request, without processing it, because there were too many. */
 const hurried = (error: unknown) =>
   among(error, ({ code, status, details, message }) => code === 429 || status === 429 || code === -32007 || HURRY.test(details ?? message ?? ""));
 
@@ -56,7 +56,7 @@ function retryAfter({ headers }: Failure): number {
   return (Number(told) * 1_000 || Date.parse(told) - Date.now()) || 0;
 }
 
-/** Asks, and asks again later while there are too many requests: as late as the endpoint says, else later each time, and never all at the same moment. */
+/** Sends a request, and repeats it while there are too many: after the endpoint's pause, or growing random ones, so that clients do not coincide. */
 export async function patiently<answer>(client: MusterClient, ask: () => Promise<answer>): Promise<answer> {
   const endpoint = endpointOf(client);
   for (let refusals = 0; ; ) {
@@ -78,21 +78,21 @@ export async function patiently<answer>(client: MusterClient, ask: () => Promise
 
 // ---------------------------------------------------------------- blocks at a time
 
-/** Statuses of answers that came to nothing where less might have been answered. */
+/** Statuses of failed answers where a smaller request might succeed. */
 const TOO_MUCH = [400, 408, 413, 422, 500, 502, 503, 504];
-/** How often a node that has not come to the last block yet is asked again, and after how many milliseconds, more each time. */
+/** How often to ask again a node that lacks the last block, and after how many milliseconds, more each time. */
 const [LAGS, LAG] = [3, 250];
-/** After so many answers a larger span is tried than was refused: it may have been the logs that were too many, not the blocks. */
+/** Answers after which a larger span than the refused one is tried: the refusal may have been due to many logs, not many blocks. */
 const CALM = 16;
 
-/** Whether a smaller range may be answered: the endpoint said no, whatever it said, or was too slow. Not if it was not reached. */
+/** Whether a smaller range may be answered: the endpoint refused, for any reason, or was too slow. False if it was not reached. */
 const tooMuch = (error: unknown) =>
   among(
     error,
     ({ code, status, name }: Failure & { name?: string }) =>
       TOO_MUCH.includes(status as number) ||
       name === "TimeoutError" ||
-      // Of these neither an unknown method, nor what wallets say of themselves.
+      // Except unknown methods, and wallets' own codes.
       (typeof code === "number" && code < 4_000 && code !== -1 && code !== -32601),
   );
 
@@ -104,7 +104,7 @@ export interface LogsQuestion {
   blockRange?: bigint | undefined;
 }
 
-/** The answers to several questions about a range of blocks, as many at once as the endpoint takes. */
+/** The answers to several questions about a range of blocks, as many concurrently as the endpoint allows. */
 export async function logsOf(
   client: MusterClient,
   { address, fromBlock, toBlock, blockRange = ALL }: LogsQuestion,
@@ -134,7 +134,7 @@ export async function logsOf(
       if (size === 1n) {
         throw new EndpointError("blockRange", `The endpoint gives no logs of block ${from}, and no \`blockRange\` is smaller. Give the client another transport.`, error);
       }
-      // What others asked meanwhile may have been refused as well.
+      // Others' concurrent questions may have been refused as well.
       if (size <= endpoint.span || endpoint.span === ALL) Object.assign(endpoint, { span: size / 2n, wall: size, calm: 0 });
     }
   }
@@ -143,7 +143,7 @@ export async function logsOf(
 
 // ---------------------------------------------------------------- the first block
 
-/** Blocks that are looked through where it is not known since when there is a Muster. */
+/** The blocks that are searched if Muster's first block is unknown. */
 const SHORT = 1_000_000n;
 
 /** The newest block's number, as the node has it now. */
@@ -151,8 +151,8 @@ export const newest = (client: MusterClient): Promise<bigint> =>
   patiently(client, () => getAction(client, getBlockNumber, "getBlockNumber")({ cacheTime: 0 }));
 
 /**
- * The block in which Muster was created: `deployedIn`, else the first in which it has code, by some thirty questions, once for a client. Where the
- * endpoint does not keep so old a state it is the chain's first, if the chain is short.
+ * The block in which Muster was created: `deployedIn`, else the first in which it has code, by some thirty questions, once for a client. If the
+ * endpoint does not keep such old states, the chain's first block, provided the chain is short.
  */
 export async function birthOf(client: MusterClient, { address, deployedIn }: MusterParameters): Promise<bigint> {
   if (deployedIn !== undefined) return deployedIn;

@@ -1,4 +1,4 @@
-/** Errors: all extend viem's `BaseError`, so that `walk`, `shortMessage` and `cause` are as its own have them. */
+/** Errors: all extend viem's `BaseError`, so `walk`, `shortMessage` and `cause` work as in viem. */
 import {
   type Address,
   BaseError,
@@ -20,20 +20,20 @@ export class MusterError extends BaseError {
   override name = "MusterError";
 }
 
-/** What was asked for can't be: found before anything was sent. */
+/** An impossible request, detected before anything was sent. */
 export class RequestError extends MusterError {
   override name = "RequestError";
 }
 
-/** What has an address is no Muster, at least not on this chain. Nothing was sent. */
+/** The address has no Muster, at least not on this chain. Nothing was sent. */
 export class NoMusterError extends MusterError {
   override name = "NoMusterError";
 
   constructor(
     readonly address: Address,
-    /** The chain that was asked; undefined where it does not say. */
+    /** The chain that was asked; undefined if unknown. */
     readonly chainId: number | undefined,
-    /** The chain that the client is meant for, where it says so. */
+    /** The expected chain, if the client has one. */
     readonly expected: number | undefined,
     cause?: Error,
   ) {
@@ -41,14 +41,14 @@ export class NoMusterError extends MusterError {
     super(`There is no Muster at ${address} on chain ${chainId}${meant}.`, { cause: cause! });
   }
 
-  /** The error for a client, which is asked for its chain. */
+  /** The error for a client, after a request for its chain. */
   static async of(client: Client, address: Address, cause?: Error): Promise<NoMusterError> {
     const id = await getAction(client, getChainId, "getChainId")({}).catch(() => undefined);
     return new NoMusterError(address, id, client.chain?.id, cause);
   }
 }
 
-/** The endpoint does not answer what it has to be asked, and `setting` may help: what it is for stands in the message. */
+/** The endpoint does not answer a necessary request, and `setting` may help, as the message explains. */
 export class EndpointError extends MusterError {
   override name = "EndpointError";
 
@@ -62,7 +62,7 @@ export class EndpointError extends MusterError {
   }
 }
 
-/** An error of the contract as the interface declares it, with its values by their names; undefined where it is none that a call can meet. */
+/** An error of the contract as the interface declares it, with its values by their names; undefined if no call of this package can get it. */
 export function refusalOf(data: Hex): Refusal | undefined {
   try {
     const { errorName, args } = decodeErrorResult({ abi: used, data });
@@ -77,19 +77,19 @@ function named(name: string, args: readonly unknown[] | undefined): Refusal {
   return { name, args: Object.fromEntries(inputs.map((input, i) => [input.name, args?.[i]])) } as Refusal;
 }
 
-/** What an error says, in its own words. */
+/** An error's text. */
 const said = ({ name, args }: Refusal): string =>
   `${errors.find((error) => error.name === name)!.sentence} (${Object.entries(args)
     .map(([name, value]) => `${name} ${value}`)
     .join(", ")})`.replace(" ()", "");
 
-/** The contract refused a call, and said why. */
+/** The contract refused a call, with a reason. */
 export class RefusalError extends MusterError {
   override name = "RefusalError";
 
-  /** The error as the interface declares it, with its values by their names: `refusal.name` tells its type apart. */
+  /** The error as the interface declares it, with its values by their names; narrow it by `refusal.name`. */
   readonly refusal: Refusal;
-  /** Where one task of a batch was refused, why: `reason` of {@link refusal}. */
+  /** For a refused task of a batch, the cause: `reason` of {@link refusal}. */
   readonly inner: Refusal | undefined;
   /** The call that was refused. */
   readonly functionName: string;
@@ -102,7 +102,7 @@ export class RefusalError extends MusterError {
     cause: ContractFunctionRevertedError,
     functionName: string,
     args: Record<string, unknown>,
-    /** The transaction, where the call was refused only as it was mined; undefined where nothing was sent. */
+    /** The transaction, if the call was refused only as it was mined; undefined if nothing was sent. */
     readonly hash?: Hash | undefined,
   ) {
     const refusal = named(cause.data!.errorName, cause.data!.args);
@@ -119,7 +119,7 @@ export class RefusalError extends MusterError {
   }
 }
 
-/** The user's wallet was asked, and they declined. */
+/** The user declined in their wallet. */
 export class UserRejectedError extends MusterError {
   override name = "UserRejectedError";
 
@@ -131,7 +131,7 @@ export class UserRejectedError extends MusterError {
   }
 }
 
-/** The transaction was mined, and failed, although it had not when it was tried, and for no reason that Muster gives. */
+/** The transaction was mined, and failed, although its trial succeeded, and without a reason from Muster. */
 export class TransactionFailedError extends MusterError {
   override name = "TransactionFailedError";
 
@@ -143,7 +143,7 @@ export class TransactionFailedError extends MusterError {
   }
 }
 
-/** The transaction was sent, and what came of it could not be learnt: it may be mined already, or later, or never. Ask for its receipt. */
+/** The transaction was sent, and its outcome is unknown: it may be mined already, or later, or never. Ask for its receipt. */
 export class NotConfirmedError extends MusterError {
   override name = "NotConfirmedError";
 
@@ -156,7 +156,7 @@ export class NotConfirmedError extends MusterError {
   }
 }
 
-/** The user had the wallet send something else in place of the transaction, as cancelling it does: nothing came of the call. */
+/** The user replaced the transaction in the wallet, for instance to cancel it: the call did not happen. */
 export class ReplacedError extends MusterError {
   override name = "ReplacedError";
 
@@ -170,7 +170,7 @@ export class ReplacedError extends MusterError {
   }
 }
 
-/** The transaction was mined, and Muster says of no task that it was created by it. */
+/** The transaction was mined, and no event says that it created a task. */
 export class NotCreatedError extends MusterError {
   override name = "NotCreatedError";
 
@@ -179,7 +179,7 @@ export class NotCreatedError extends MusterError {
   }
 }
 
-/** A task was created and is paid for, and then waiting for its draw failed. It goes on: wait for it by its id. */
+/** A task was created and is paid for, and then waiting for its draw failed. The task goes on: wait for it by its id. */
 export class NotPlacedError extends MusterError {
   override name = "NotPlacedError";
 
@@ -206,7 +206,7 @@ export class AccountRequiredError extends MusterError {
   }
 }
 
-/** There is no such task in the blocks that were looked at. */
+/** There is no such task in the searched blocks. */
 export class TaskNotFoundError extends MusterError {
   override name = "TaskNotFoundError";
 
@@ -218,7 +218,7 @@ export class TaskNotFoundError extends MusterError {
   }
 }
 
-/** A task was there, and the chain was reorganised: its creation was taken back. Its fee is the account's again, unless it was spent. */
+/** A reorganisation has removed a task's creation. Its fee is the account's again, unless it was spent. */
 export class TaskGoneError extends MusterError {
   override name = "TaskGoneError";
 
@@ -233,7 +233,7 @@ export class TaskGoneError extends MusterError {
   }
 }
 
-/** A task has not come to what was waited for in time; it goes on, and can be waited for again by its id. */
+/** A task has not reached the awaited state in time; it goes on, and can be waited for again by its id. */
 export class WaitTimeoutError extends MusterError {
   override name = "WaitTimeoutError";
 
@@ -245,7 +245,7 @@ export class WaitTimeoutError extends MusterError {
   }
 }
 
-/** What an agent means by the codes of errors that it reports; others are its executor's own. */
+/** The meaning of agents' error codes; others are their executors' own. */
 const CODES = [
   "",
   "no node can run such a task: look at its input",
@@ -255,7 +255,7 @@ const CODES = [
   "the node reached no store",
 ];
 
-/** What became of a task that has no result, in words. */
+/** The outcome of a task without a result, in words. */
 function outcomeOf(task: Task): string {
   const back = "refund" in task ? ` ${task.refund} wei of the fee are back as credit.` : "";
   switch (task.status) {
@@ -278,7 +278,7 @@ function outcomeOf(task: Task): string {
   }
 }
 
-/** A task has no result that could be fetched: it has not ended, or not with an answer. */
+/** A task has no result to fetch: it has not ended, or not with an answer. */
 export class NoResultError extends MusterError {
   override name = "NoResultError";
 
@@ -292,17 +292,17 @@ export class NoResultError extends MusterError {
   }
 }
 
-/** What asking one store for one object came to, or giving it one. */
+/** The outcome of a request to one store about one object. */
 export interface Attempt {
   /** The store's name. */
   store: string;
-  /** What was asked for, or put. */
+  /** The requested or stored object. */
   object: string;
   /** The node whose answer it is. */
   node?: number | undefined;
-  /** Why it is of no use. */
+  /** The reason why it failed. */
   outcome: "missing" | "unreachable" | "corrupt" | "tooLong" | "readOnly";
-  /** What the store or the decryption said. */
+  /** The error of the store or the decryption. */
   cause?: unknown;
 }
 
@@ -314,7 +314,7 @@ const SAID = {
   readOnly: "cannot be given",
 };
 
-/** What went wrong, as far down as somebody says it. */
+/** The messages of all causes of an error. */
 const reason = (cause: unknown): string => {
   const { message = `${cause}`, cause: inner } = cause as Error;
   return inner instanceof Error ? `${message}: ${reason(inner)}` : message;
@@ -327,10 +327,10 @@ const told = ({ store, object, node, outcome, cause }: Attempt): string =>
 const causeOf = (attempts: readonly Attempt[], problem: Attempt["outcome"]): Error =>
   attempts.find(({ outcome, cause }) => outcome === problem && cause)?.cause as Error;
 
-/** Why no store gave a result. */
+/** The reason why no store returned a result. */
 export type ResultProblem = Exclude<Attempt["outcome"], "readOnly">;
 
-/** For each problem what it is, and what its user can do. */
+/** For each problem its description, and advice for the user. */
 const PROBLEMS: Record<ResultProblem, [string, string]> = {
   tooLong: ["is longer than what is read", "Raise `maxBytes`, if it may be so long."],
   corrupt: ["is not what was answered, where there is anything", "Name another store, or ask the node's operator for the bytes."],
@@ -339,8 +339,9 @@ const PROBLEMS: Record<ResultProblem, [string, string]> = {
 };
 
 /**
- * No store gave a task's result. `problem` is what there is to know first: `tooLong`, something longer than `maxBytes`; `corrupt`, something is there
- * under the result's name, but not what was answered; `unreachable`, a store that may have it does not answer; `missing`, all have answered, and none has it.
+ * No store returned a task's result. `problem` is the first of these that applies: `tooLong`, an object exceeds `maxBytes`; `corrupt`, an object
+ * has the result's name, but does not match the answer; `unreachable`, a store that may have it does not answer; `missing`, all have answered, and
+ * none has it.
  */
 export class ResultError extends MusterError {
   override name = "ResultError";
@@ -368,7 +369,7 @@ export class StoreError extends MusterError {
   }
 }
 
-/** What viem threw, as one of ours where it is a refusal, of the transaction `hash` if it was sent, or a user's; else as it is. */
+/** An error of viem's as one of ours, if it is a refusal (of the transaction `hash`, if sent) or the user declined; else unchanged. */
 export function translate(error: unknown, functionName: string, args: object, hash?: Hash): unknown {
   if (!(error instanceof BaseError) || error instanceof MusterError) return error;
   const declined = error.walk((cause) => cause instanceof UserRejectedRequestError);
@@ -383,17 +384,17 @@ const isAmong =
   (error: unknown): boolean =>
     error instanceof BaseError && error.walk((cause) => names.test((cause as Error).name)) !== null;
 
-/** Whether a request failed so that nobody knows what has come of it. */
+/** Whether a request failed with an unknown outcome. */
 export const unanswered = /*#__PURE__*/ isAmong(/^(HttpReq|WebSocketReq|SocketClosed|Timeout)/);
 
 const BEHIND = /(beyond|past|ahead of) (the )?(current |latest )*(head|block)|header not found|unknown block/i;
 
-/** Whether a node was asked for a block that another one has and it has not yet, or not any more. */
+/** Whether a node was asked for a block that another one has and it lacks, still or again. */
 export const behind = (error: unknown): boolean =>
   error instanceof BaseError && error.walk((cause) => BEHIND.test((cause as BaseError).details ?? (cause as Error).message)) !== null;
 
 const passes = /*#__PURE__*/ isAmong(
   /^(HttpReq|WebSocketReq|SocketClosed|Timeout|LimitExceeded|InternalRpc|ResourceUnavailable|ProviderDis|BlockNotF|TransactionReceiptN)/,
 );
-/** Whether a request failed in a way that the next one may not: the node was not reached, had too much to do, or lags behind another. */
+/** Whether a failure may pass: the node was not reached, was overloaded, or lags behind another. */
 export const passing = (error: unknown): boolean => passes(error) || behind(error);

@@ -1,4 +1,4 @@
-/** Events by the account, task or node that they concern, asked of the chain by `eth_getLogs` alone: no filter lives on a server. */
+/** Events by the account, task or node that they concern, from `eth_getLogs` alone: no filter lives on a server. */
 import {
   type Address,
   type Hex,
@@ -14,20 +14,20 @@ import { birthOf, logsOf, newest } from "./endpoint.js";
 import { events, used } from "./interface.js";
 import type { MusterEvent } from "./types.js";
 
-/** Whose events are meant. */
+/** The subject of events. */
 export type Concerning =
   /** Tasks by their ids. */
   | { id: bigint | readonly bigint[] }
   /** All tasks of an application. Commitments and reveals do not name it: ask for them by the task's id. */
   | { creator: Address }
-  /** All that a node is and does. */
+  /** All events of a node. */
   | { node: number };
 
 /** A range of blocks, both ends included. */
 export interface BlockRange {
   fromBlock: bigint;
   toBlock: bigint;
-  /** At most as many blocks are asked for at once. If left out as many as the endpoint takes, which is found out. */
+  /** The most blocks of one question. If left out, the endpoint's limit, which is found by trial. */
   blockRange?: bigint | undefined;
 }
 
@@ -36,14 +36,14 @@ const IDS = 500;
 
 type Topic = Hex | Hex[] | null;
 
-/** The questions whose answers together are all events of somebody: one for each place among the indexed values that can name them. */
+/** The questions whose answers together are all events of a subject: one for each position of an indexed value that can name it. */
 function questions(whose: Concerning): Topic[][] {
   const [[name, given]] = Object.entries(whose) as [[string, bigint | readonly bigint[] | Address | number]];
   const values = [given].flat().map((value) => (typeof value === "string" ? pad(value) : pad(numberToHex(value as bigint | number))));
   const places: Hex[][] = [[], [], []];
   for (const event of events) {
     const place = event.inputs.filter((input) => input.indexed).findIndex((input) => input.name === name);
-    // Elsewhere an id only says why something happened.
+    // In other positions an id only gives the cause of an event.
     if (place === 0 || (place > 0 && name !== "id")) places[place]!.push(toEventSelector(event as never));
   }
   const chunks = Array.from({ length: Math.ceil(values.length / IDS) }, (_, i) => values.slice(i * IDS, (i + 1) * IDS));
@@ -58,13 +58,13 @@ export const decode = (logs: Log[]): MusterEvent[] => parseEventLogs({ abi: used
 /** Parameters of {@link getEvents}. */
 export type GetEventsParameters = MusterParameters & Concerning & BlockRange;
 
-/** All events of somebody in a range of blocks, in the order in which they happened. */
+/** All events of a subject in a range of blocks, in the order in which they happened. */
 export const getEvents = (
   client: MusterClient,
   { address, deployedIn: _, fromBlock, toBlock, blockRange, ...whose }: GetEventsParameters,
 ): Promise<MusterEvent[]> => ask(client, { address, fromBlock, toBlock, blockRange }, questions(whose as Concerning));
 
-/** The GPU groups that were found, by client and Muster, and the block to go on with: a group is for good. */
+/** The known GPU groups, by client and Muster, and the next block to search: groups are permanent. */
 const groups = new Map<string, { next: bigint; found: number[] }>();
 
 /** The GPU groups that there are. */
@@ -79,7 +79,7 @@ export async function getGroups(
   const range = { address: muster.address, fromBlock: next, toBlock, blockRange };
   const more = await ask(client, range, [[toEventSelector(created as never)]]);
   const all = [...found, ...more.flatMap((event) => (event.eventName === "GpuGroupCreated" ? [event.args.group] : []))];
-  // Of an endpoint with several nodes one may lag.
+  // One node of the endpoint may lag behind another.
   if (toBlock >= next) groups.set(key, { next: toBlock + 1n, found: all });
   return all;
 }

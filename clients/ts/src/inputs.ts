@@ -1,11 +1,11 @@
-/** Inputs: putting them where nodes find them, sealed if need be, before anything is paid. */
+/** Inputs: puts them where nodes find them, sealed if requested, before anything is paid. */
 import { type Hex, bytesToHex, stringToBytes } from "viem";
 import type { MusterClient, MusterParameters } from "./client.js";
 import { type Attempt, StoreError } from "./errors.js";
 import { digestOf } from "./names.js";
 import { type Bounds, type Stores, putAll, storesOf } from "./stores.js";
 
-/** The keys that an input is sealed to: those of all nodes that could be drawn, or to some keys (`age1...`). */
+/** The keys that an input is sealed to: those of all nodes that could be drawn, or the given ones (`age1...`). */
 export type Private = boolean | { recipients: readonly string[] };
 
 /** Parameters of {@link putInput}. */
@@ -13,11 +13,11 @@ export type PutInputParameters = MusterParameters &
   Bounds & {
     /** The input; a text in UTF-8. */
     input: Uint8Array | string;
-    /** Where it goes, into all of them at once; one that takes it is enough. */
+    /** The stores, all used concurrently; one that accepts the input is enough. */
     store: Stores;
     /** Whether only nodes that may run the task can read it, and only the creator the result. */
     private?: Private | undefined;
-    /** With `private`: as the task will have them, for whom it could be given to. */
+    /** With `private`: as the task will have them, to find the possible nodes. */
     gpu?: number | undefined;
     vram?: number | undefined;
     signal?: AbortSignal | undefined;
@@ -25,19 +25,19 @@ export type PutInputParameters = MusterParameters &
 
 /** An input that is stored. */
 export interface StoredInput {
-  /** What the task is created with. */
+  /** For the task's creation. */
   inputDigest: Hex;
-  /** What opens the result, if the input is sealed: keep it, `getResult` wants it. Nothing else has it. */
+  /** The key for the result, if the input is sealed: keep it for `getResult`. There is no other copy. */
   identity: string | undefined;
-  /** What those stores said that did not take it. */
+  /** Failures of those stores that did not take it. */
   attempts: readonly Attempt[];
 }
 
-/** SHA-256 by the platform where it has that: a gigabyte would hold up everything else for seconds, and connections would close meanwhile. */
+/** SHA-256 by the platform if available: in JavaScript a gigabyte would block everything else for seconds, and connections would close. */
 const digestAside = async (bytes: Uint8Array): Promise<Hex> =>
   globalThis.crypto?.subtle ? bytesToHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as BufferSource))) : digestOf(bytes);
 
-/** Puts an input into stores. Throws {@link StoreError} where none takes it. */
+/** Puts an input into stores. Throws {@link StoreError} if none takes it. */
 export async function putInput(
   client: MusterClient,
   { address, input, store, private: hidden = false, gpu, vram, ...bounds }: PutInputParameters,

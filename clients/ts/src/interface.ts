@@ -1,4 +1,4 @@
-/** What the actions use of the interface: all views, the calls of applications, the events of tasks and nodes, and every refusal. */
+/** The part of the interface that the actions use: all views, the calls of applications, the events of tasks and nodes, and every refusal. */
 import type { Abi, AbiParameter } from "viem";
 import type { musterAbi } from "./generated/abi.js";
 import { compact } from "./generated/compact.js";
@@ -8,11 +8,11 @@ type Items = (typeof musterAbi)[number];
 type Value = AbiParameter & { indexed?: boolean };
 
 const [structs = [], told = [], refused = [], ...calls] = compact.split("\n\n").map((text) => text.split("\n").map((row) => row.split("|")));
-/** What a name's type was last. */
+/** The last type of each name. */
 const types = new Map<string, string>();
 const components = new Map<string, Value[]>();
 
-/** Values as the compact form lists them: `type name`, or the name alone where its type is what it was before, or a type without name. */
+/** Values of the compact form: `type name`, or the name alone if its type is the last one of this name, or a type without a name. */
 const values = (text = "", more?: object): Value[] =>
   (text ? text.split(",") : []).map((value) => {
     const [first, second] = value.split(" ") as [string, string?];
@@ -25,13 +25,13 @@ const values = (text = "", more?: object): Value[] =>
   });
 for (const [name, text] of structs) components.set(name!, values(text));
 
-/** The events; an exclamation mark stands after what is indexed. */
+/** The events; indexed values stand before an exclamation mark. */
 export const events = told.map(([name, inputs]) => {
   const [indexed, rest] = inputs!.split("!");
   return { type: "event", name: name!, inputs: [...values(indexed, { indexed: true }), ...values(rest, { indexed: false })] };
 });
 
-/** The refusals, each with a sentence that says what it means. */
+/** The refusals, each with a sentence for its meaning. */
 export const errors = refused.map(([name, inputs, sentence]) => ({
   type: "error",
   name: name!,
@@ -53,5 +53,5 @@ export const functions = calls.flatMap((rows, i) =>
 /** A function by its name. */
 export const functionOf = (name: string) => functions.find((item) => item.name === name)!;
 
-/** All of it, typed as `muster-client/abi` is. */
+/** All of it, with the types of `muster-client/abi`. */
 export const used = [...functions, ...events, ...errors] as unknown as Abi & readonly Items[] as typeof musterAbi;

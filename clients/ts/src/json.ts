@@ -7,7 +7,7 @@
 export const stringify = (value: unknown, space?: string | number): string =>
   JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? { __type: "bigint", value: `${item}` } : item), space);
 
-/** `JSON.parse` of what {@link stringify} wrote. */
+/** `JSON.parse` for the output of {@link stringify}. */
 export const parse = <result = unknown>(text: string): result =>
   JSON.parse(text, (_, item: { __type?: unknown; value?: unknown } | null) =>
     item && typeof item === "object" && item.__type === "bigint" && typeof item.value === "string" && Object.keys(item).length === 2

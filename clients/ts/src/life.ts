@@ -1,14 +1,14 @@
-/** What has become of a task, as its events tell it: a union told apart by `status`. */
+/** A task's state from its events: a union discriminated by `status`. */
 import type { Address, Hash, Hex } from "viem";
 import type { MusterEvent, TaskSpec } from "./types.js";
 
-/** What is fixed when a task is created. */
+/** The fixed terms of a task. */
 export interface TaskTerms {
   id: bigint;
   creator: Address;
   /** In wei. */
   fee: bigint;
-  /** Seconds that it should take. */
+  /** Estimated seconds. */
   estimate: number;
   /** Seconds from its start to its deadline. */
   timeLimit: number;
@@ -21,12 +21,12 @@ export interface TaskTerms {
   hash: Hash;
 }
 
-/** An answer that counts. */
+/** A right answer. */
 export interface Answer {
   node: number;
-  /** The result's digest; where several nodes answered a Stable Diffusion task or could have, perceptual hashes of its images. */
+  /** The result's digest; for Stable Diffusion tasks that several nodes answered or could have, perceptual hashes of its images. */
   value: Hex;
-  /** What opens the stored result; undefined where the node did not have to commit to its answer. */
+  /** The salt that opens the stored result; undefined if the node did not commit to its answer. */
   salt: Hex | undefined;
   /** In wei. */
   paid: bigint;
@@ -35,9 +35,9 @@ export interface Answer {
 /** A member of a validation group. */
 export interface Member {
   node: number;
-  /** How far it is. */
+  /** Its stage. */
   stage: "called" | "running" | "committed" | "revealed" | "timedOut" | "judged";
-  /** Running: until when it can answer, in seconds since 1970. */
+  /** Running: the deadline of its answer, in seconds since 1970. */
   deadline?: bigint | undefined;
   /** Revealed: whether it could run the task at all. */
   kind?: "answer" | "error" | undefined;
@@ -45,26 +45,26 @@ export interface Member {
   value?: Hex | undefined;
   /** Revealed. */
   salt?: Hex | undefined;
-  /** Judged: what its part came to. */
+  /** Judged: the verdict. */
   verdict?: Verdict | undefined;
   /** Judged: in wei. */
   paid?: bigint | undefined;
 }
 
-/** What a member's part came to. */
+/** The verdict on a member. */
 export type Verdict = "right" | "wrong" | "withheld" | "errorReported" | "timedOut" | "open";
 
 /** A task that has not ended. */
 export type LiveStage =
-  /** Its node will be drawn by the hash of block `drawBlock`, by somebody's transaction in a later one. */
+  /** The hash of block `drawBlock` decides its node, by a transaction in a later block. */
   | { status: "pending"; drawBlock: bigint }
   /** It waits for a node; `ticket` is what `cancelTask` takes. */
   | { status: "queued"; group: number; ticket: bigint }
-  /** A node runs it, and has until the deadline, in seconds since 1970. */
+  /** A node runs it, until the deadline, in seconds since 1970. */
   | { status: "running"; node: number; deadline: bigint; boosts: boolean }
   /** Its node has committed to an answer; the hash of `lotBlock` decides whether it is validated. */
   | { status: "committed"; node: number; deadline: bigint; commitment: Hex; lotBlock: bigint }
-  /** It is validated: validators will be drawn by the hash of block `drawBlock`. Who saw to it was `paid` for it. */
+  /** It is validated: the hash of block `drawBlock` decides its validators. The account that called them was `paid` for it. */
   | { status: "sampled"; node: number; drawBlock: bigint; beneficiary: Address; paid: bigint }
   /** A validation group runs it. */
   | { status: "validating"; group: number; scored: boolean; members: readonly Member[] };
@@ -78,28 +78,28 @@ export type EndedStage = { endedIn: bigint } & (
   | { status: "undecided"; refund: bigint; startFee: bigint; members: readonly Member[] }
   | {
       /**
-       * `timedOut`: its node let the deadline pass, or did not reveal what it had committed to. `cancelled`: its creator took it out of the
-       * queue. `evicted`: it was worth least in a full queue. `expired`: it was queued for too long. `nodeSlashed`: its node was slashed
+       * `timedOut`: its node let the deadline pass, or did not reveal its commitment. `cancelled`: its creator took it out of the
+       * queue. `evicted`: it had the lowest value in a full queue. `expired`: it was queued for too long. `nodeSlashed`: its node was slashed
        * out of the network for something else.
        */
       status: "timedOut" | "cancelled" | "evicted" | "expired" | "nodeSlashed";
-      /** 0 where it never started. */
+      /** 0 if it never started. */
       node: number;
       refund: bigint;
-      /** What is not refunded; to the beneficiary, or to the protocol where that is zero. */
+      /** The part that is not refunded; to the beneficiary, or to the protocol if that is zero. */
       startFee: bigint;
       beneficiary: Address;
     }
 );
 
-/** A task: its terms, and what has become of it. `status` tells which; {@link hasEnded} whether anything can still change. */
+/** A task: its terms and its state, discriminated by `status`; {@link hasEnded} tells whether it is final. */
 export type Task = TaskTerms & (LiveStage | EndedStage);
 /** A task that has ended. */
 export type EndedTask = TaskTerms & EndedStage;
-/** What can be said of a task in one word. */
+/** A task's state in one word. */
 export type TaskStatus = Task["status"];
 
-/** Whether a task has ended, so that nothing about it changes any more. */
+/** Whether a task has ended, so that it does not change any more. */
 export const hasEnded = (task: Task): task is EndedTask => "endedIn" in task;
 
 // By their numbers in the interface, from 1 on.
@@ -108,10 +108,10 @@ const VERDICTS: readonly Verdict[] = ["right", "wrong", "withheld", "errorReport
 const ENDS = ["timedOut", "cancelled", "evicted", "expired", "nodeSlashed"] as const;
 
 /**
- * Carries a task on by its next event. Events of other tasks, and such as this version does not know, change nothing.
+ * Advances a task by its next event. Ignores events of other tasks, and unknown ones of later versions.
  *
- * @param task As it was; undefined before its creation.
- * @returns A new object where something has changed.
+ * @param task Its former state; undefined before its creation.
+ * @returns A new object if something has changed.
  */
 export function follow(task: Task | undefined, event: MusterEvent): Task | undefined {
   const { eventName, args, blockNumber: endedIn } = event;
@@ -155,7 +155,7 @@ export function follow(task: Task | undefined, event: MusterEvent): Task | undef
     case "AnswerRevealed": {
       const { node, kind, value, salt } = args;
       const revealed: Member = { node, stage: "revealed", kind: kind ? "error" : "answer", value, salt };
-      // A task that was not sampled has no members: its end, which follows, asks for what was revealed.
+      // A task that was not sampled has no members: its end, which follows, needs the revealed answer.
       return members.length ? change(revealed) : ({ ...task, members: [revealed] } as Task);
     }
     case "MemberJudged":
@@ -172,7 +172,7 @@ export function follow(task: Task | undefined, event: MusterEvent): Task | undef
     }
     case "GroupSettled": {
       const { outcome, answer, refund, startFee } = args;
-      // Another group is given it: an event before has said so.
+      // Another group gets it, as an earlier event says.
       if (outcome === 4) return task;
       if (outcome > 1) return { ...terms, status: "undecided", refund, startFee, members, endedIn };
       const answers = members.flatMap(({ node, kind, verdict, value, salt, paid = 0n }): Answer[] =>

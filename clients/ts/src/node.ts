@@ -1,9 +1,9 @@
-/** What needs Node.js: a directory as a store. */
+/** For Node.js: a directory as a store. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Store, objectName } from "./stores.js";
 
-/** Objects as files of a directory, which is made when the first is put there. */
+/** Objects as files of a directory, which the first put creates. */
 export function directoryStore(directory: string): Store {
   return {
     name: directory,
@@ -18,7 +18,7 @@ export function directoryStore(directory: string): Store {
     put: async (object, bytes, { signal }) => {
       const name = objectName(object);
       await mkdir(directory, { recursive: true });
-      // Never half a file under a name that says what is in it.
+      // Never half a file under its final name.
       const part = join(directory, `.${name}.${process.pid}`);
       await writeFile(part, bytes, { signal });
       await rename(part, join(directory, name));

@@ -1,9 +1,9 @@
-/** Lists that the contract gives page by page. */
+/** Lists that the contract returns page by page. */
 
-/** Longest page that the contract gives. */
+/** The longest page that the contract returns. */
 export const PAGE = 256;
 
-/** All pages of a view that says how far it goes. */
+/** All pages of a view that reports its progress. */
 export async function allPages<page>(ask: (from: number, count: number) => Promise<page>, far: (page: page) => number): Promise<page[]> {
   const pages = [await ask(0, PAGE)];
   const rest = Math.ceil(far(pages[0]!) / PAGE);

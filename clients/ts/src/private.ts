@@ -1,4 +1,4 @@
-/** Inputs that only the nodes that may run them can read, and results that only the creator can: files of age (age-encryption.org), by X25519 keys. */
+/** Inputs readable only by the nodes that may run them, and results readable only by the creator: files of age (age-encryption.org), by X25519 keys. */
 import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from "age-encryption";
 import { concatBytes, stringToBytes } from "viem";
 import { SEALED, isSealed } from "./seals.js";
@@ -9,14 +9,14 @@ export async function newIdentity(): Promise<{ identity: string; recipient: stri
   return { identity, recipient: await identityToRecipient(identity) };
 }
 
-/** Seals bytes to whoever has one of the keys. */
+/** Seals bytes for the owners of these keys. */
 export async function sealTo(bytes: Uint8Array, recipients: readonly string[]): Promise<Uint8Array> {
   const age = new Encrypter();
   for (const recipient of recipients) age.addRecipient(recipient);
   return concatBytes([SEALED, await age.encrypt(bytes)]);
 }
 
-/** Opens what was sealed to a key. */
+/** Opens bytes that were sealed to a key. */
 export async function openWith(bytes: Uint8Array, identity: string): Promise<Uint8Array> {
   if (!isSealed(bytes)) throw new Error("it is not sealed");
   const age = new Decrypter();
@@ -24,7 +24,7 @@ export async function openWith(bytes: Uint8Array, identity: string): Promise<Uin
   return age.decrypt(bytes.subarray(SEALED.length));
 }
 
-/** Seals an input; the result is then sealed to `reply`, where there is one. */
+/** Seals an input; the result is then sealed to `reply`, if given. */
 export function sealInput(input: Uint8Array, recipients: readonly string[], reply?: string): Promise<Uint8Array> {
   return sealTo(concatBytes([stringToBytes(`${JSON.stringify({ reply })}\n`), input]), recipients);
 }

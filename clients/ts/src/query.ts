@@ -1,6 +1,6 @@
 /**
  * Options for TanStack Query: `useQuery(taskQueryOptions(client, { address, id }))`. Keys are plain JSON, so the library's own hashing
- * will do; this package needs nothing of it.
+ * works; this package does not import the library.
  */
 import type { MusterClient } from "./client.js";
 import { type ViewName, type ViewResult, readMuster } from "./contract.js";
@@ -10,10 +10,10 @@ import { type GetResultParameters, type Result, getResult } from "./results.js";
 import { storesOf } from "./stores.js";
 import { type EstimateTaskParameters, type GetTaskParameters, type TaskEstimate, estimateTask, getTask } from "./tasks.js";
 
-/** What a query is known by. */
+/** The key of a query. */
 export type QueryKey = readonly ["muster", string, { chain: number | null; uid: string } & Record<string, unknown>];
 
-/** What `useQuery`, `queryClient.fetchQuery` and their like take. */
+/** The options that `useQuery`, `queryClient.fetchQuery` and similar functions take. */
 export interface QueryOptions<data> {
   queryKey: QueryKey;
   queryFn: (context: { signal: AbortSignal }) => Promise<data>;
@@ -44,7 +44,7 @@ export const taskQueryOptions = (
   refetchInterval: ({ state: { data } }) => (data && hasEnded(data) ? false : client.pollingInterval),
 });
 
-/** What a task would cost. */
+/** The cost of a task. */
 export const estimateTaskQueryOptions = (client: MusterClient, parameters: EstimateTaskParameters): QueryOptions<TaskEstimate> => ({
   queryKey: keyOf(client, "estimateTask", parameters),
   queryFn: () => estimateTask(client, parameters),

@@ -1,10 +1,10 @@
-/** The views of the interface, an action each: `getOverview`, `getNode`, ... Arguments and results are called as in `abi/IMuster.sol`. */
+/** The views of the interface, an action each: `getOverview`, `getNode`, ... Arguments and results have the names of `abi/IMuster.sol`. */
 import type { MusterClient, MusterParameters } from "./client.js";
 import { type ViewName, type ViewResult, readMuster } from "./contract.js";
 import { allPages } from "./pages.js";
 import type { ArgumentsOf } from "./types.js";
 
-/** Parameters of a read: the view's own by their names, and of which block. */
+/** Parameters of a view: its own by their names, and the block. */
 export type ReadParameters<name extends ViewName> = MusterParameters & {
   /** The newest block if left out. */
   blockNumber?: bigint | undefined;
@@ -23,19 +23,19 @@ const read =
 // The network.
 /** The network as a whole. */
 export const getOverview = /*#__PURE__*/ read("overview");
-/** Who may change parameters and propose programs. */
+/** The account that may change parameters and propose programs. */
 export const getOwner = /*#__PURE__*/ read("owner");
 /** A parameter and its bounds, by its number: `parameterNumbers` of `muster-client/abi` has them. */
 export const getParameter = /*#__PURE__*/ read("parameter");
 
 // Accounts and nodes.
-/** What an account is owed, and its node. */
+/** An account's credit, and its node. */
 export const getAccount = /*#__PURE__*/ read("account");
 /** A node by its number. */
 export const getNode = /*#__PURE__*/ read("node");
 /** The number of the node that an account is the operator of, or works for. */
 export const getNodeOf = /*#__PURE__*/ read("nodeOf");
-/** Where an account says that its objects can be had, by URIs with a space between, and its nodes' results; empty where it says nothing. */
+/** An account's entry about its objects, and its nodes' results: URIs with a space between; empty if there is none. */
 export const getStoresOf = /*#__PURE__*/ read("storesOf");
 /** A page of nodes. */
 export const getNodes = /*#__PURE__*/ read("nodes");
@@ -53,15 +53,15 @@ export const getExcludedNodes = /*#__PURE__*/ read("excludedNodes");
 export const getGpuGroup = /*#__PURE__*/ read("gpuGroup");
 /** The name of a GPU group. */
 export const getGpuName = /*#__PURE__*/ read("gpuName");
-/** How many GPU models of a VRAM size there are. */
+/** The number of GPU models of a VRAM size. */
 export const getGpuGroups = /*#__PURE__*/ read("gpuGroups");
 /** Whether answers of a GPU group can be compared bit by bit. */
 export const getGpuListed = /*#__PURE__*/ read("gpuListed");
 
 // Tasks.
-/** What a task's kind and units come to. */
+/** The estimate for a task's kind and units. */
 export const getEstimate = /*#__PURE__*/ read("estimate");
-/** What became of a task that asked for a receipt. */
+/** The outcome of a task with a receipt. */
 export const getOutcome = /*#__PURE__*/ read("outcome");
 /** A task that has not ended, by its id and hints. */
 export const getLocate = /*#__PURE__*/ read("locate");
@@ -81,10 +81,10 @@ export const getBestQueued = /*#__PURE__*/ read("bestQueued");
 export const getGroup = /*#__PURE__*/ read("group");
 /** A page of the validation groups. */
 export const getGroups = /*#__PURE__*/ read("groups");
-/** A page of the sampled tasks whose validators are to be drawn. */
+/** A page of the sampled tasks whose validators have not been drawn. */
 export const getValidatorDraws = /*#__PURE__*/ read("validatorDraws");
 
-/** How many tasks of the same queue are served before a queued task; what comes into other queues for the same nodes is not in it. */
+/** The number of tasks in the same queue that are served before a queued task; without other queues for the same nodes. */
 export async function getQueuePlace(
   client: MusterClient,
   { ticket, ...muster }: MusterParameters & { blockNumber?: bigint | undefined; ticket: bigint },

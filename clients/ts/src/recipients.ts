@@ -9,10 +9,10 @@ import { entriesOf } from "./stores.js";
 
 /** Nodes of a page of {@link getNodes}. */
 const PAGE = 64;
-/** An input is sealed to so many at most: each makes it longer by some hundred bytes. */
+/** The most keys for an input: each makes it longer by some hundred bytes. */
 const MOST = 1_000;
 
-/** The keys of all nodes that a task could be given to. */
+/** The keys of all nodes that could be drawn for a task. */
 export async function recipientsOf(client: MusterClient, address: Address, gpu = 0, vram = 0): Promise<string[]> {
   const { nodesIssued } = await getOverview(client, { address });
   const froms = Array.from({ length: Math.ceil(nodesIssued / PAGE) }, (_, i) => i * PAGE + 1);

@@ -1,9 +1,9 @@
 /**
- * Transactions done again: all of Muster's rules, compiled to WASM, on the words of storage that the contract had in the block before. What they
- * come to (who was drawn, what was paid, every event) is compared with what the chain says. For `verifyTask(client, { ..., replay })`.
+ * Repeats transactions: all of Muster's rules, compiled to WASM, on the contract's storage words of the block before. Compares the
+ * outcome (draws, payments, every event) with the chain's. For `verifyTask(client, { ..., replay })`.
  *
- * The node has to have the storage of that block: an archive node, or one whose history goes that far back. Who runs this trusts it for words,
- * blocks and transactions, and not for anything that the contract made of them.
+ * The node must have the storage of that block: an archive node, or one whose history goes that far back. The user trusts it for words,
+ * blocks and transactions, but for none of the contract's results.
  */
 import {
   type Address,
@@ -21,11 +21,11 @@ import {
 import type { MusterClient, MusterParameters } from "./client.js";
 import { replayer } from "./generated/replayer.js";
 
-/** What a transaction came to when it was done again. */
+/** The outcome of a repeated transaction. */
 export interface Replayed {
-  /** Whether all its events are the chain's; undefined where it cannot be done again. */
+  /** Whether all its events equal the chain's; undefined if it cannot be repeated. */
   same: boolean | undefined;
-  /** What was compared, or why it cannot. */
+  /** The comparison, or why there is none. */
   because: string;
 }
 
@@ -55,15 +55,15 @@ interface Block {
   transactions: Transaction[];
 }
 
-/** `createTask`, which alone asks whether its sender has code, as an account has that delegates to some (EIP-7702). */
+/** `createTask`, the only call that asks whether its sender has code, as an account has that delegates to some (EIP-7702). */
 const CREATE_TASK = "0xaa051b75";
-/** Refused, and none that changes anything. */
+/** The results for refused calls, and for calls that change nothing. */
 const [REFUSED, UNKNOWN] = [0, 2];
-/** Words are asked for at once where one answer does not hang on another; a call never comes to as many rounds. */
+/** The most rounds of a call: words whose addresses do not depend on each other are asked for together. */
 const ROUNDS = 2_000;
 
 let compiling: Promise<WebAssembly.Module> | undefined;
-/** Compiled when it is first asked for. */
+/** Compiled on first use. */
 const load = (): Promise<WebAssembly.Module> =>
   (compiling ??= (async () => {
     const bytes = Uint8Array.from(atob(replayer), (letter) => letter.charCodeAt(0));
@@ -71,11 +71,11 @@ const load = (): Promise<WebAssembly.Module> =>
     return WebAssembly.compile(await new Response(stream).arrayBuffer());
   })());
 
-/** What the chain had before a block, as far as it is known. */
+/** The known part of the chain's state before a block. */
 class Past {
   readonly words = new Map<Hex, Hex>();
   readonly hashes = new Map<bigint, Hex>();
-  /** What was asked for and is not known. */
+  /** The requested and unknown words and hashes. */
   readonly missing = new Map<Hex | bigint, Promise<void>>();
 
   constructor(
@@ -109,7 +109,7 @@ class Past {
 /** A log as it is compared: topics, then data. */
 const plain = ({ topics, data }: { topics: readonly Hex[]; data: Hex }): string => [...topics, data].join();
 
-/** The transactions of a block, one after the other, on what was before it. */
+/** The transactions of a block, one after the other, on the state before it. */
 class Round {
   readonly #written: [Hex, Hex][] = [];
   #logs: string[] = [];
@@ -147,7 +147,7 @@ class Round {
         const topics = Array.from({ length: count }, (_, i) => hex(at + 32 * i));
         this.#logs.push(plain({ topics, data: length > 32 * count ? hex(at + 32 * count, length - 32 * count) : "0x" }));
       },
-      // Writes come before logs in what a mark says, and there are never a million.
+      // A mark combines the number of writes with that of logs; there are never a million writes.
       mark: () => this.#written.length + 2 ** 20 * this.#logs.length,
       undo: (mark: number) => {
         this.#written.length = mark % 2 ** 20;
@@ -156,7 +156,7 @@ class Round {
     };
   }
 
-  /** Does one again; gives whether it is taken, and its logs. */
+  /** Repeats a transaction; returns whether it is accepted, and its logs. */
   run(address: Address, { from, value, input }: Transaction, signed: boolean, now: bigint, block: bigint): { taken: number; logs: string[] } {
     const call = hexToBytes(concatHex([from, address, pad(value), input]));
     const at = this.#exports.room(call.length);
@@ -166,7 +166,7 @@ class Round {
   }
 }
 
-/** Does a transaction again, and those of the same block that came to Muster before it. */
+/** Repeats a transaction, after those of the same block that called Muster before it. */
 export async function replayTransaction(client: MusterClient, { address, hash, blockNumber }: ReplayParameters): Promise<Replayed> {
   const cannot = (because: string): Replayed => ({ same: undefined, because });
   const at = numberToHex(blockNumber);
@@ -176,7 +176,7 @@ export async function replayTransaction(client: MusterClient, { address, hash, b
   ])) as [Block | null, RpcLog[]];
   const last = block?.transactions.findIndex((transaction) => transaction.hash === hash) ?? -1;
   if (!block || last < 0) return cannot(`The node does not have block ${blockNumber} with this transaction.`);
-  // Whatever changes anything of Muster leaves an event.
+  // Every call that changes Muster leaves an event.
   const logsOf = (transaction: Transaction) => logs.filter((log) => log.transactionHash === transaction.hash).map((log) => plain(log));
   const before = block.transactions.slice(0, last + 1).filter((transaction) => logsOf(transaction).length);
   if (before.some(({ to }) => to?.toLowerCase() !== address.toLowerCase())) {
@@ -185,7 +185,7 @@ export async function replayTransaction(client: MusterClient, { address, hash, b
   const untold = (what: string, error: unknown) =>
     cannot(`The node does not tell ${what} in block ${blockNumber - 1n}: ${(error as Error).message.split("\n")[0]}`);
   const creators = [...new Set(before.filter(({ input }) => input.startsWith(CREATE_TASK)).map(({ from }) => from))];
-  // Before the block and after it: somewhere in it an account may come to code, or lose it.
+  // Before the block and after it: an account may get code, or lose it, somewhere within.
   const codes = creators.map(async (from) => {
     const at = [blockNumber - 1n, blockNumber].map((number) => client.request({ method: "eth_getCode", params: [from, numberToHex(number)] }));
     const [had, has] = (await Promise.all(at)).map((code) => (code ?? "0x") !== "0x");
@@ -206,7 +206,7 @@ export async function replayTransaction(client: MusterClient, { address, hash, b
     try {
       found = compare(await Round.start(past), before, logsOf, delegates, address, BigInt(block.timestamp), blockNumber);
     } catch (error) {
-      // Of words that are not known yet nothing follows, and it may stop at any place.
+      // With words unknown, the result means nothing, and the call may stop anywhere.
       if (!(error instanceof WebAssembly.RuntimeError)) throw error;
       found = { same: false, because: `Done again it stops: ${error.message}.` };
     }
@@ -222,7 +222,7 @@ export async function replayTransaction(client: MusterClient, { address, hash, b
   return cannot("It takes more words of storage than any call does.");
 }
 
-/** Does the transactions again until one differs. */
+/** Repeats the transactions until one differs. */
 function compare(
   round: Round,
   transactions: Transaction[],

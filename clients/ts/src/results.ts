@@ -1,9 +1,9 @@
 /**
- * Results: how they are sealed, and how what a store gives is checked.
+ * Results: how they are sealed, and how a store's bytes are checked.
  *
- * The chain only sees digests. Bytes lie in stores under names that follow from what the chain says: plain ones under their digest,
- * sealed ones (of nodes that commit to their answer first) under a name that follows from the salt. The format is written down in
- * docs/applications.md.
+ * The chain only has digests. Bytes lie in stores under names derived from the chain's data: plain ones under their digest,
+ * sealed ones (of nodes that commit to their answer first) under a name derived from the salt. docs/applications.md describes the
+ * format.
  */
 import { type Hex, concatBytes, hexToBytes, numberToBytes, sha256, stringToBytes } from "viem";
 import type { MusterClient, MusterParameters } from "./client.js";
@@ -21,17 +21,17 @@ import { type Until as Reached, type WaitForTaskParameters as WaitParameters, wa
 /** Bytes of a salt that are secret; the others are of the result's digest. */
 export const SECRET = 16;
 
-/** Whose sealed result it is. */
+/** The identity of a sealed result. */
 export interface SealParameters {
   /** The task. */
   id: bigint;
   /** The node that answers it. */
   node: number;
-  /** What its commitment is made with, see `saltOf`. */
+  /** The commitment's salt, see `saltOf`. */
   salt: Hex | Uint8Array;
 }
 
-/** WebCrypto wants bytes of an ArrayBuffer of their own. */
+/** WebCrypto needs bytes in an ArrayBuffer of their own. */
 export const own = (bytes: Uint8Array) => new Uint8Array(bytes);
 
 /** Key and name of a sealed result: 64 bytes of HKDF-SHA-256 of the salt. */
@@ -49,8 +49,8 @@ export async function derive({ id, node, salt }: SealParameters): Promise<{ key:
 export const GCM = { name: "AES-GCM", iv: new Uint8Array(12) };
 
 /**
- * Opens a sealed result; `identity` where it is sealed to its creator as well. Rejects where a seal is broken, or where the result is not the one that
- * the salt names.
+ * Opens a sealed result; `identity` is necessary if it is sealed to its creator as well. Rejects if a seal is broken, or the result is not the one
+ * that the salt names.
  */
 export async function openResult(sealed: Uint8Array, { identity, ...whose }: SealParameters & { identity?: string | undefined }): Promise<Uint8Array> {
   const { key } = await derive(whose);
@@ -60,7 +60,7 @@ export async function openResult(sealed: Uint8Array, { identity, ...whose }: Sea
   return result;
 }
 
-/** What was sealed to its creator, opened; else the bytes as they are. */
+/** Opens bytes that are sealed to their creator; returns others unchanged. */
 async function openOwn(bytes: Uint8Array, identity: string | undefined): Promise<Uint8Array> {
   if (!isSealed(bytes)) return bytes;
   if (!identity) throw new Error("it is sealed to its creator: `identity` opens it");
@@ -70,15 +70,15 @@ async function openOwn(bytes: Uint8Array, identity: string | undefined): Promise
 
 // ---------------------------------------------------------------- getting
 
-/** Where a result is looked for, and how. */
+/** Where and how to look for a result. */
 export type RetrievalParameters = Bounds & {
-  /** Where to look first. */
+  /** The stores asked first. */
   stores?: Stores | undefined;
-  /** Whether the stores that its nodes publish are asked as well, and which, by their URLs; true if left out. */
+  /** Whether to ask the stores that its nodes publish, or a filter of their URLs; true if left out. */
   published?: boolean | ((url: string) => boolean) | undefined;
-  /** Where to look last: what `musterActions` was given. */
+  /** The stores asked last: those given to `musterActions`. */
   configured?: Stores | undefined;
-  /** What opens the result of a private task: {@link createTask} gave it. */
+  /** The key for the result of a private task, from {@link createTask}. */
   identity?: string | undefined;
   signal?: AbortSignal | undefined;
 };
@@ -99,12 +99,12 @@ export type GetResultParameters = MusterParameters &
       }
   );
 
-/** A result that is what the chain says was answered. */
+/** A result that matches the chain's answer. */
 export interface Result {
   bytes: Uint8Array;
   /** SHA-256 of the bytes. */
   digest: Hex;
-  /** Whose answer it is. */
+  /** The node that answered. */
   answer: Answer;
   /** The store that had it. */
   store: string;
@@ -115,8 +115,8 @@ export interface Result {
 const isOfImages = ({ spec }: Task) => spec.kind === 0 && spec.redundancy !== 0;
 
 /**
- * A task's result, as it was answered: by its digest, or, where the answer is perceptual hashes, by the half digest in the salt. Asked are the `stores`
- * that are named here, then those that its nodes publish, then those that the client was given; the next one when the one before has failed or takes long.
+ * A task's result, checked by the answer: the digest, or, for perceptual hashes, the half digest in the salt. Asks the `stores`
+ * that are named here, then those that its nodes publish, then the client's; each next one when the one before has failed or takes long.
  */
 export async function getResult(
   client: MusterClient,
@@ -158,7 +158,7 @@ export async function getResult(
   return { ...end.found, store: end.place.store.name, task };
 }
 
-/** Under which names a node's result can lie: sealed, if it had to commit to it; plain, if its answer is the digest. */
+/** The names under which a node's result can lie: sealed, if it had to commit to it; plain, if its answer is the digest. */
 async function objectsOf(task: Task, { node, value, salt }: Answer): Promise<StoredObject[]> {
   const sealed = salt ? [{ sealed: (await derive({ id: task.id, node, salt })).name }] : [];
   return isOfImages(task) ? sealed : [...sealed, { digest: value }];
@@ -169,7 +169,7 @@ async function objectsOf(task: Task, { node, value, salt }: Answer): Promise<Sto
 /** How far to wait: also to its result. */
 export type Until = Reached | "result";
 
-/** What waiting so far gives. */
+/** The result of waiting. */
 export type WaitForTaskReturnType<until extends Until> = until extends "result" ? Result : until extends "placed" ? Task : EndedTask;
 
 /** Parameters of {@link waitForTask}. */
@@ -179,8 +179,8 @@ export type WaitForTaskParameters<until extends Until = "ended"> = Omit<WaitPara
 } & (until extends "result" ? RetrievalParameters : unknown);
 
 /**
- * Waits for a task, by its id alone: what happened before is asked for first, so it can be waited for again after a restart.
- * Whatever waits of one client and Muster go on at the same time share their questions. Transport failures are waited out.
+ * Waits for a task, by its id alone. Asks for its past events first, so it can be waited for again after a restart.
+ * Concurrent waits of one client and Muster share their questions. Transport failures are waited out.
  */
 export async function waitForTask<until extends Until = "ended">(
   client: MusterClient,

@@ -8,13 +8,13 @@ export function saltOf(secret: Uint8Array, result: Uint8Array): Uint8Array {
   return concatBytes([secret, sha256(result, "bytes").slice(0, SECRET)]);
 }
 
-/** Seals a result: what a node uploads under `name` before it commits. The salt must be {@link saltOf} the result. */
+/** Seals a result: a node uploads the bytes under `name` before it commits. The salt must be {@link saltOf} the result. */
 export async function sealResult(result: Uint8Array, parameters: SealParameters): Promise<{ name: string; bytes: Uint8Array }> {
   const { key, name } = await derive(parameters);
   return { name, bytes: new Uint8Array(await crypto.subtle.encrypt(GCM, key, own(result))) };
 }
 
-/** What a node commits to: an answer (kind 0) or an error's code (kind 1). */
+/** A node's commitment: to an answer (kind 0) or an error's code (kind 1). */
 export const commitmentOf = ({ id, node, kind, value, salt }: { id: bigint; node: number; kind: number; value: Hex; salt: Hex }): Hex =>
   keccak256(
     encodeAbiParameters(

@@ -1,8 +1,8 @@
-/** How bytes say that they are sealed to somebody's key: what opens them is loaded only then. */
+/** The mark of sealed bytes: code to open them is loaded only when they appear. */
 import { stringToBytes } from "viem";
 
-/** What sealed bytes begin with; an age file follows. */
+/** The prefix of sealed bytes; an age file follows. */
 export const SEALED = /*#__PURE__*/ stringToBytes("muster sealed 1\n");
 
-/** Whether bytes say so. */
+/** Whether bytes have the prefix. */
 export const isSealed = (bytes: Uint8Array): boolean => SEALED.every((byte, i) => bytes[i] === byte);

@@ -1,5 +1,5 @@
 /**
- * Stores: where bytes are, and getting them out of several places of which none is believed. What speaks to which server is in `stores/`, an import
+ * Stores: where bytes are, and reading them from several places, none of which is trusted. The kinds of servers are in `stores/`, an import
  * each; docs/stores.md has the conventions.
  */
 import { sha256 as streaming } from "@noble/hashes/sha2";
@@ -13,12 +13,12 @@ export { type Store, type StoredObject, TooLongError, entryName, objectName };
 /** One or several stores, or their URLs: `https://...`, `ipfs+https://gateway`, `kubo+http://127.0.0.1:5001`. */
 export type Stores = Store | string | readonly (Store | string)[];
 
-/** The store at a URL; undefined where none of the web can be. */
+/** The store at a URL; undefined if it is of no kind for the web. */
 export function storeAt(url: string): Store | undefined {
   const [, kind, rest = ""] = /^(?:(ipfs|kubo)\+)?(https?:\/\/.+)/.exec(url) ?? [];
   if (!rest) return undefined;
   if (!kind) return httpStore(rest);
-  // Loaded by who has to do with it.
+  // Loaded only if needed.
   const load = async (): Promise<Store> => {
     const { ipfsStore, kuboStore } = await import("./stores/ipfs.js");
     const { origin, pathname, searchParams } = new URL(rest);
@@ -28,7 +28,7 @@ export function storeAt(url: string): Store | undefined {
   return { name: entryName(url), get: async (...asked) => (await load()).get(...asked), ...(kind === "kubo" && { put }) };
 }
 
-/** Stores as somebody gave them. */
+/** The stores of an option. */
 export const storesOf = (given: Stores = []): Store[] =>
   (Array.isArray(given) ? (given as readonly (Store | string)[]) : [given as Store | string]).map((one) => {
     const store = typeof one === "string" ? storeAt(one) : one;
@@ -36,39 +36,39 @@ export const storesOf = (given: Stores = []): Store[] =>
     return store;
   });
 
-/** Entries of an account's list that are read, and how a list is divided. */
+/** The most entries of an account's list that are read, and their separator. */
 const ENTRIES = 8;
-/** The entries of what an account says of its stores. */
+/** The entries of an account's list. */
 export const entriesOf = (said: string): string[] => said.split(" ").filter(Boolean).slice(0, ENTRIES);
 
-/** Of them those that a reader asks: nobody else's entry has it read its own disk, or use its own node. */
+/** The entries that a reader uses: others' lists must not make it read its own disk, or use its own node. */
 export const publishedStores = (said: string, wanted: true | ((url: string) => boolean) = true): Store[] =>
   entriesOf(said).flatMap((entry) => (entry.startsWith("kubo+") || (wanted !== true && !wanted(entry)) ? [] : (storeAt(entry) ?? [])));
 
 // ---------------------------------------------------------------- getting
 
-/** How much is read, and how long that may take. */
+/** Limits of size and time. */
 export interface Bounds {
-  /** More bytes than this are not read, 256 MiB if left out. */
+  /** The most bytes that are read, 256 MiB if left out. */
   maxBytes?: number | undefined;
   /** Milliseconds that one store may take for one object: 30,000 if left out, 120,000 to put it there. */
   storeTimeout?: number | undefined;
 }
 
-/** An object that may be in a store, and what it has to be. */
+/** An object that may be in a store, and its check. */
 export interface Place<found> {
   store: Store;
   object: StoredObject;
-  /** The node whose answer it is. */
+  /** The node that answered. */
   node?: number | undefined;
-  /** What comes of it; rejects where it is not what was asked for. */
+  /** The checked result; rejects if the bytes do not match. */
   check: (bytes: Uint8Array, digest: Hex) => found | Promise<found>;
 }
 
-/** Another place is asked when one has taken so long, in milliseconds; and as many are asked at once. */
+/** Milliseconds after which another place is asked, and the most that are asked concurrently. */
 const [PATIENCE, AT_ONCE] = [1_000, 4];
 
-/** All of an object, and the SHA-256 of it, computed as it comes. */
+/** All of an object, and its SHA-256, computed on arrival. */
 async function read(body: Uint8Array | ReadableStream<Uint8Array>, maxBytes: number): Promise<[Uint8Array, Hex]> {
   const hash = streaming.create();
   const [parts, take] = [[] as Uint8Array[], (part: Uint8Array) => (parts.push(part), hash.update(part))];
@@ -91,7 +91,7 @@ async function read(body: Uint8Array | ReadableStream<Uint8Array>, maxBytes: num
   return [parts.length === 1 ? parts[0]! : concatBytes(parts), bytesToHex(hash.digest())];
 }
 
-/** Rejects once a signal says so, although what is under way does not listen. */
+/** Rejects once a signal is aborted, even if the promise does not listen to it. */
 const unless = <value>(signal: AbortSignal, under: Promise<value>): Promise<value> =>
   new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -101,10 +101,10 @@ const unless = <value>(signal: AbortSignal, under: Promise<value>): Promise<valu
   });
 
 /**
- * What is found in the first of the places whose bytes are right. The next place is asked when the one before fails, or takes longer than a second;
- * those that are still being asked in the end are let go.
+ * The result of the first place whose bytes are right. The next place is asked when the one before fails, or takes longer than a second;
+ * pending requests are dropped in the end.
  *
- * @returns What was found and where, or what asking each came to.
+ * @returns The result and its place, or all failed attempts.
  */
 export function firstOf<found>(
   places: AsyncIterator<Place<found> | Attempt>,
@@ -180,9 +180,9 @@ const isAttempt = (value: unknown): value is Attempt => typeof value === "object
 // ---------------------------------------------------------------- putting
 
 /**
- * Puts bytes into all of some stores at once.
+ * Puts bytes into several stores concurrently.
  *
- * @returns What those that did not take them said; the others have them.
+ * @returns The failures; the other stores have the bytes.
  */
 export async function putAll(
   stores: readonly Store[],

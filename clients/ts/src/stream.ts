@@ -1,6 +1,6 @@
 /**
  * Answers while they are made: server-sent events of a task's node, each with the SHA-256 of all bytes so far, so that the last of them is the
- * digest on chain. docs/streams.md has the convention; clients/vectors.json what both libraries make of it.
+ * digest on chain. docs/streams.md has the convention; clients/vectors.json has test vectors for both libraries.
  */
 import { sha256 } from "@noble/hashes/sha2";
 import { type Hex, bytesToHex, concatBytes, stringToBytes } from "viem";
@@ -12,20 +12,20 @@ import { type Result, type RetrievalParameters, getResult } from "./results.js";
 import { entriesOf } from "./stores.js";
 import { type WaitForTaskParameters, waitForTask } from "./wait.js";
 
-/** The most bytes of an answer that are shown while it is made. */
+/** The most bytes of an answer that are streamed. */
 const SHOWN = 4 * 2 ** 20;
 /** The longest line of a stream: a piece of 16 KiB of which every character is escaped, and a little. */
 const LINE = 128 * 2 ** 10;
-/** Milliseconds: a stream that is silent for so long is asked for again, after a first pause that doubles up to the longest. */
+/** Milliseconds of silence after which a stream is requested again, the first pause before that, which doubles, and the longest. */
 const [SILENT, PAUSE, LONGEST] = [45_000, 250, 4_000];
-/** What leads an entry that says where answers are shown. */
+/** The prefix of an entry that says where answers are streamed. */
 const ENTRY = "stream+";
 
 // ---------------------------------------------------------------- the text, and its hash
 
 /**
- * What is wrong with a stream: `hash`, a hash is not that of the text so far, so it was changed on its way; `differs`, it contradicts itself; `gap`,
- * something is left out; `tooLong`, it shows more than 4 MiB; `malformed`, it is no such stream.
+ * A stream's defects: `hash`, a hash does not match the text so far, so it was changed on its way; `differs`, it contradicts itself; `gap`,
+ * a part is missing; `tooLong`, it has more than 4 MiB; `malformed`, it is no such stream.
  */
 export type StreamProblem = "hash" | "differs" | "gap" | "tooLong" | "malformed";
 
@@ -37,7 +37,7 @@ const PROBLEMS: Record<StreamProblem, string> = {
   malformed: "There is no stream of an answer.",
 };
 
-/** A stream cannot be believed. */
+/** A stream is not credible. */
 export class StreamProblemError extends MusterError {
   override name = "StreamProblemError";
 
@@ -46,12 +46,12 @@ export class StreamProblemError extends MusterError {
   }
 }
 
-/** Throws unless it is so. */
+/** Throws unless the condition holds. */
 function demand(holds: boolean, problem: StreamProblem): asserts holds {
   if (!holds) throw new StreamProblemError(problem);
 }
 
-/** What was shown so far: a text that grows, and its hash. */
+/** The text so far, which grows, and its hash. */
 class Shown {
   #parts: Uint8Array[] = [];
   #hash = sha256.create();
@@ -66,7 +66,7 @@ class Shown {
     return bytesToHex(this.#hash.clone().digest());
   }
 
-  /** Takes a piece, and gives what is new in it. A stream that was interrupted may begin again: what is known must be the same then. */
+  /** Takes a piece, and returns the new text in it. An interrupted stream may begin again: the known part must then be the same. */
   take({ from, text, after }: { from?: unknown; text?: unknown; after?: unknown }): string {
     demand(Number.isSafeInteger(from) && (from as number) >= 0 && typeof text === "string" && typeof after === "string", "malformed");
     const [at, piece] = [from as number, stringToBytes(text)];
@@ -82,7 +82,7 @@ class Shown {
     }
     const rest = piece.subarray(again);
     if (!rest.length) return "";
-    // In the middle of a letter nothing ends.
+    // A piece cannot end in the middle of a character.
     demand((rest[0]! & 0xc0) !== 0x80, "differs");
     const hash = this.#hash.clone().update(rest);
     demand(bytesToHex(hash.clone().digest()) === after.toLowerCase(), "hash");
@@ -92,7 +92,7 @@ class Shown {
     return new TextDecoder().decode(rest);
   }
 
-  /** Throws unless an end is that of what was shown. */
+  /** Throws unless an end matches the text. */
   end({ bytes, digest }: { bytes?: unknown; digest?: unknown }): void {
     demand(typeof bytes === "number" && typeof digest === "string", "malformed");
     demand(bytes <= this.length, "gap");
@@ -103,20 +103,20 @@ class Shown {
 
 // ---------------------------------------------------------------- the events
 
-/** Why a node does not show the rest of an answer. */
+/** The reason why a node does not stream the rest of an answer. */
 const WHYS = ["failed", "long", "whole", "changed"];
 
-/** What reads a stream that somebody else fetches, see {@link streamReader}. */
+/** Reads a stream that the caller fetches, see {@link streamReader}. */
 export interface StreamReader {
-  /** Reads on. Gives what is new in the text, and whether there was an end, after which nothing comes. Throws a {@link StreamProblemError}. */
+  /** Reads on. Returns the new text, and whether there was an end, after which nothing comes. Throws a {@link StreamProblemError}. */
   read: (bytes: Uint8Array) => { text: string; over: boolean };
-  /** All that was shown so far. */
+  /** The text so far. */
   readonly bytes: Uint8Array;
-  /** SHA-256 of it: once all was shown, the digest on chain. */
+  /** Its SHA-256: after the whole text, the digest on chain. */
   readonly digest: Hex;
 }
 
-/** Reads server-sent events as they come, in bounds. */
+/** Reads server-sent events as they come, within limits. */
 export function streamReader(): StreamReader {
   const known = new Shown();
   let text = "";
@@ -136,7 +136,7 @@ export function streamReader(): StreamReader {
   };
 }
 
-/** Gives new text to `onText`; true once there is an end. */
+/** Passes new text to `onText`; returns true once there is an end. */
 function eventsOf(shown: Shown, onText: (text: string) => void): (bytes: Uint8Array) => boolean {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let [rest, returned, event, data] = ["", false, "", undefined as string | undefined];
@@ -144,7 +144,7 @@ function eventsOf(shown: Shown, onText: (text: string) => void): (bytes: Uint8Ar
   const told = (): boolean => {
     const [name, said] = [event, data];
     [event, data] = ["", undefined];
-    // What a later version says means nothing yet.
+    // Unknown events of later versions are ignored.
     if (said === undefined || !["piece", "end", "stopped"].includes(name)) return false;
     let value: Record<string, unknown> | null;
     try {
@@ -177,7 +177,7 @@ function eventsOf(shown: Shown, onText: (text: string) => void): (bytes: Uint8Ar
       throw new StreamProblemError("malformed");
     }
     if (!text) return false;
-    // Of a line's end that came before.
+    // The second character of a line's end.
     if (returned && text.startsWith("\n")) text = text.slice(1);
     returned = text ? text.endsWith("\r") : false;
     const lines = (rest + text).split(/\r\n|\r|\n/);
@@ -198,7 +198,7 @@ const rests = (milliseconds: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener("abort", over);
   });
 
-/** Reads along until there is an end, or until `signal`: from one place after the other, and again after an interruption. */
+/** Reads until there is an end, or until `signal`: from one place after the other, and again after an interruption. */
 async function follow(urls: string[], shown: Shown, onText: (text: string) => void, signal: AbortSignal): Promise<void> {
   let pause = PAUSE;
   for (let at = 0; urls.length && !signal.aborted; at = (at + 1) % (urls.length || 1)) {
@@ -210,7 +210,7 @@ async function follow(urls: string[], shown: Shown, onText: (text: string) => vo
     };
     alive();
     try {
-      // Without a need for it a page would ask twice.
+      // An unnecessary header would make a page send a preflight request.
       const headers: Record<string, string> = { accept: "text/event-stream", ...(shown.length && { "last-event-id": String(shown.length) }) };
       const response = await fetch(urls[at]!, { headers, redirect: "error", signal: AbortSignal.any([own.signal, signal]) });
       if (response.status === 403) return;
@@ -221,7 +221,7 @@ async function follow(urls: string[], shown: Shown, onText: (text: string) => vo
         for (let next; !(next = await body.read()).done; alive()) if (read(next.value)) return;
       }
     } catch (error) {
-      // Who has contradicted itself is not asked again; the chain tells of the rest.
+      // A place that contradicted itself is not asked again; the chain has the rest.
       if (error instanceof StreamProblemError && error.problem !== "gap") urls.splice(at--, 1);
     } finally {
       clearTimeout(timer);
@@ -234,7 +234,7 @@ async function follow(urls: string[], shown: Shown, onText: (text: string) => vo
 
 // ---------------------------------------------------------------- a task
 
-/** What a node showed is not what it answered. Nothing that was shown is to be relied on; `result` is the answer. */
+/** A node answered differently from its stream. The streamed text is void; `result` is the answer. */
 export class StreamError extends MusterError {
   override name = "StreamError";
 
@@ -248,9 +248,9 @@ export class StreamError extends MusterError {
 
 /** More of an answer. */
 export interface StreamedPiece {
-  /** What follows in the text. */
+  /** The next part of the text. */
   text: string;
-  /** Only in the last piece: the whole result, which is what the chain says was answered. Before it nothing proves what was shown. */
+  /** Only in the last piece: the whole result, checked against the chain's answer. Before it the text is unproven. */
   result?: Result | undefined;
 }
 
@@ -258,10 +258,10 @@ export interface StreamedPiece {
 export type StreamTaskParameters = Omit<WaitForTaskParameters, "until"> & RetrievalParameters;
 
 /**
- * A task's answer while its node makes it, piece by piece, and in the end the proven result. What the node does not show comes from the stores, so the
- * pieces are the whole text in any case: of tasks of policies 1 to 3, private ones, and nodes that show nothing, there is one piece at the end.
+ * A task's answer while its node makes it, piece by piece, and in the end the proven result. The rest that the node does not stream comes from the
+ * stores, so the pieces are always the whole text. Tasks of policies 1 to 3, private ones, and nodes without streams give one piece at the end.
  *
- * Throws a {@link StreamError} where the node showed one text and answered with another, and what `waitForTask({ until: "result" })` throws.
+ * Throws a {@link StreamError} if the node's answer differs from its stream, and the errors of `waitForTask({ until: "result" })`.
  */
 export async function* streamTask(
   client: MusterClient,
@@ -289,7 +289,7 @@ export async function* streamTask(
     waiting.onChange?.(task);
     if (task.status !== "running" || task.spec.redundancy || reads) return;
     reads = true;
-    // Without it the result comes all the same.
+    // Optional: the result comes anyway.
     read(task.node).catch(() => {});
   };
   waitForTask(client, { ...waiting, signal: both, onChange })
@@ -324,8 +324,8 @@ export async function* streamTask(
 // ---------------------------------------------------------------- the texts in it
 
 /**
- * The texts in a result of the executors `openai` and `transformers`, `{"answers":[{"text":"..."}]}`, as it grows: call what this gives with each piece,
- * and get what to show. Several answers are divided by an empty line. What is no JSON object stays as it is.
+ * Finds the texts in a growing result of the executors `openai` and `transformers`, `{"answers":[{"text":"..."}]}`: call the returned function with
+ * each piece, and show its result. Puts an empty line between several answers. Leaves anything that is no JSON object as it is.
  */
 export function answerTexts(): (piece: string) => string {
   let mode: "begin" | "plain" | "json" = "begin";

@@ -1,4 +1,4 @@
-/** Tasks: what one would cost, creating it, asking for it, ending it. */
+/** Tasks: estimate, create, read and end them. */
 import { type Address, type Hash, numberToHex } from "viem";
 import type { MusterClient, MusterParameters } from "./client.js";
 import {
@@ -23,12 +23,12 @@ import { waitForTask } from "./wait.js";
 /** Task kinds by name. */
 export const TaskKind = { stableDiffusion: 0, gpt: 1, fineTuning: 2 } as const;
 
-/** What a task does: one of {@link TaskKind}. */
+/** The kind of work: one of {@link TaskKind}. */
 export type Kind = (typeof TaskKind)[keyof typeof TaskKind];
-/** The policy: 0 a single node, 1 sampled, 2 three nodes at once, 3 as many as their ratings ask for. */
+/** The policy: 0 a single node, 1 sampled, 2 three nodes at once, 3 as many as their ratings require. */
 export type Redundancy = 0 | 1 | 2 | 3;
 
-/** What a task needs, of its nodes. */
+/** A task's demands on its nodes. */
 interface Demand {
   /** One of {@link TaskKind}. */
   kind: Kind;
@@ -47,23 +47,23 @@ type Input =
   | {
       input: Uint8Array | string;
       inputDigest?: undefined;
-      /** Where the input goes before the task is paid for, see {@link putInput}; nowhere if left out. */
+      /** Stores for the input, used before the task is paid for, see {@link putInput}; none if left out. */
       store?: Stores | undefined;
       /** With `store`: whether only nodes that may run the task can read it, and only the creator the result. */
       private?: Private | undefined;
     }
   | { input?: undefined; inputDigest?: Hash | undefined; store?: undefined; private?: undefined };
 
-/** What an application asks for; what is left out is 0, none, or any. */
+/** An application's request; omitted fields are 0, none, or any. */
 export type TaskRequest = Demand &
   Input & {
-    /** Whether a contract can ask for the outcome. */
+    /** Whether a contract can read the outcome. */
     receipt?: boolean | undefined;
     /** Models by their names or ids, at most 8. */
     models?: readonly (string | bigint)[] | undefined;
   };
 
-/** What the contract is told for a request. */
+/** The contract's arguments for a request. */
 export function specOf(request: TaskRequest): TaskSpec {
   const { kind, units = 1, vram = 0, gpu = 0, redundancy = 0, receipt = false, models = [], input, inputDigest } = request;
   if (input !== undefined && inputDigest !== undefined) throw new RequestError("A task has an `input` or an `inputDigest`, not both.");
@@ -86,21 +86,21 @@ export function specOf(request: TaskRequest): TaskSpec {
 /** Stake classes of idle nodes; see docs/dispatching.md. */
 const CLASSES = 10;
 
-/** What {@link estimateTask} gives. */
+/** The result of {@link estimateTask}. */
 export interface TaskEstimate {
-  /** Seconds that it should take. */
+  /** Estimated seconds. */
   estimated: number;
   /** Seconds from its start to its deadline. */
   timeLimit: number;
   /** The least fee that is accepted, in wei. */
   leastFee: bigint;
-  /** Idle nodes that a draw would choose from now; a task with `redundancy` 2 needs three, one with 3 as many as its fee is for. */
+  /** Idle nodes that a draw could choose now; a task with `redundancy` 2 needs three, one with 3 as many as its fee is for. */
   eligible: number;
-  /** What there is if nobody is idle. */
+  /** The queue, which matters if no node is idle. */
   queue: {
-    /** Queued tasks with the same requirements that would be served first, at this fee; 0 where somebody is eligible. */
+    /** Queued tasks with the same requirements that would be served first, at this fee; 0 if a node is eligible. */
     before: number;
-    /** All tasks that are queued in the network, and as many as there can be. Beyond that the one worth least is evicted. */
+    /** All queued tasks in the network, and the limit. Beyond it the one with the lowest value is evicted. */
     queued: number;
     capacity: number;
   };
@@ -109,22 +109,22 @@ export interface TaskEstimate {
 /** Parameters of {@link estimateTask}. */
 export type EstimateTaskParameters = MusterParameters &
   Demand & {
-    /** The fee to be offered, in wei; the least one if left out. */
+    /** The offered fee, in wei; the least one if left out. */
     value?: bigint | undefined;
-    /** With `redundancy` 3: nodes that the fee is for, `most` of the application's profile; 7 if left out, which it is unless set. */
+    /** With `redundancy` 3: nodes that the fee is for, `most` of the application's profile; 7 if left out, the default of profiles. */
     most?: number | undefined;
-    /** Without `gpu`: the block from which GPU groups are looked for, if it is not Muster's own. */
+    /** Without `gpu`: the block from which GPU groups are looked for, by default Muster's own. */
     fromBlock?: bigint | undefined;
     /** See {@link getEvents}. */
     blockRange?: bigint | undefined;
   };
 
 /**
- * What a task would cost at least, how many nodes could start it now, and its place in the queue if none can. All of it can change until
+ * A task's least fee, the number of nodes that could start it now, and its place in the queue if none can. All of it can change until
  * the task is created.
  *
- * Nodes are counted by GPU group and stake class, not one by one, and all of it is read by one request, of one block, where the chain has
- * Multicall3; besides, without `gpu`, a question for the GPU groups that have come since the last one.
+ * Counts nodes by GPU group and stake class, not one by one. Where the chain has Multicall3, one request reads all of it, of one
+ * block; without `gpu`, another one asks for the GPU groups that are new since the last.
  */
 export async function estimateTask(
   client: MusterClient,
@@ -150,7 +150,7 @@ export async function estimateTask(
       async (from, count) => (from ? getQueuedTasks(client, { address, queue, from, count }) : first),
       ({ places }) => places,
     );
-    // A task's value is its fee by its estimate, as it was when it was created; of equals the earlier is first.
+    // A task's value is its fee by its estimate at its creation; of equals the earlier is first.
     const [fee, own] = [value ?? terms.leastFee, BigInt(terms.estimated)];
     before = pages.flatMap(({ list }) => list).filter((task) => task.fee * own >= fee * BigInt(task.estimate)).length;
   }
@@ -165,7 +165,7 @@ export type CreateTaskParameters = MusterParameters &
   TaskRequest & {
     /** The fee, in wei. */
     value: bigint;
-    /** Whether to see to it that the task's node is drawn, by a transaction of one's own if nobody else does. */
+    /** Whether to make sure that the task's node is drawn, by a transaction of one's own if nobody else draws it. */
     dispatch?: boolean | undefined;
     /** Gives up waiting for the draw, with {@link NotPlacedError}; the task goes on. */
     signal?: AbortSignal | undefined;
@@ -174,7 +174,7 @@ export type CreateTaskParameters = MusterParameters &
 /** A task that was created. */
 export interface CreateTaskReturnType {
   id: bigint;
-  /** What opens the result of a private task: keep it, nothing else does. */
+  /** The key for the result of a private task: keep it, there is no other copy. */
   identity: string | undefined;
   /** The transaction that created it. */
   hash: Hash;
@@ -182,7 +182,7 @@ export interface CreateTaskReturnType {
   task: Task;
 }
 
-/** What a transaction made of `count` requests: each task as it was after it, in their order; and by their places why it left out others. */
+/** The result of a transaction with `count` requests: the state of each created task, in their order, and refusals by index. */
 function createdBy({ hash, receipt }: Sent, address: Address, count: number): { created: Task[]; refused: Map<number, Refusal | undefined> } {
   const events = decode(receipt.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()));
   const created = events.flatMap(({ eventName, args }) =>
@@ -195,19 +195,20 @@ function createdBy({ hash, receipt }: Sent, address: Address, count: number): { 
   return { created, refused };
 }
 
-/** What the contract is told for a request, once its input is stored. */
+/** The contract's arguments for a request, after its input is stored. */
 async function storing(client: MusterClient, address: Address, request: TaskRequest, signal?: AbortSignal): Promise<{ spec: TaskSpec; identity: string | undefined }> {
   const { input, store, private: hidden, gpu, vram } = request;
   if (input === undefined || store === undefined) return { spec: specOf(request), identity: undefined };
-  // Refused before anything is put; its digest, which may take long, comes with that.
+  // Throws for a bad request before anything is stored; the digest, which may take long, comes with the input.
   const spec = specOf({ ...request, input: "" } as TaskRequest);
   const { inputDigest, identity } = await putInput(client, { address, input, store, private: hidden, gpu, vram, signal });
   return { spec: { ...spec, inputDigest }, identity };
 }
 
 /**
- * Creates a task; with `store` its input is put there first, so that nothing is paid for what no node could have. Resolves when it is mined; with `dispatch`, when its node is drawn, or it is queued or evicted. Throws
- * {@link NotConfirmedError} where the task may be created and nobody knows, {@link NotPlacedError} where it is and its draw could not be waited for.
+ * Creates a task. With `store`, puts its input there first, so that nothing is paid for a task whose input no node could read. Resolves when it is
+ * mined; with `dispatch`, when its node is drawn, or it is queued or evicted. Throws {@link NotConfirmedError} if it is unknown whether the task was
+ * created, {@link NotPlacedError} if it was and its draw could not be waited for.
  */
 export async function createTask(
   client: MusterClient,
@@ -231,7 +232,7 @@ export type CreateTasksParameters = MusterParameters &
   SenderParameters & {
     /** At most 16, each with its fee in wei. */
     tasks: readonly (TaskRequest & { value: bigint })[];
-    /** Whether one that is refused refuses them all; true if left out. Otherwise it is left out, and its fee becomes credit. */
+    /** Whether a refused one refuses them all; true if left out. Otherwise it is left out, and its fee becomes credit. */
     atomic?: boolean | undefined;
   };
 
@@ -241,9 +242,9 @@ export interface CreateTasksReturnType {
   hash: Hash;
   /** In the order of the requests; undefined for one that was left out. None is drawn yet: see {@link waitForTask}. */
   tasks: readonly (Task | undefined)[];
-  /** Likewise, why it was left out; undefined for one that was not. */
+  /** Likewise, the reason why it was left out; undefined for a created one. */
   refusals: readonly (Refusal | undefined)[];
-  /** Likewise, what opens the result of a private one. */
+  /** Likewise, the key for the result of a private one. */
   identities: readonly (string | undefined)[];
 }
 
@@ -251,8 +252,8 @@ export interface CreateTasksReturnType {
 const MOST = 16;
 
 /**
- * Creates tasks by one transaction, for less than one by one. Resolves when it is mined. While others' tasks wait to be drawn whose block has
- * come, these are drawn first, by transactions of their own.
+ * Creates tasks by one transaction, which costs less than one by one. Resolves when it is mined. Draws due for others' tasks are made first, by
+ * transactions of their own.
  */
 export async function createTasks(
   client: MusterClient,
@@ -281,7 +282,7 @@ export type GetTaskParameters = MusterParameters & {
   blockRange?: bigint | undefined;
 };
 
-/** A task as its events tell it. Throws {@link TaskNotFoundError} where there is none. */
+/** A task's state from its events. Throws {@link TaskNotFoundError} if there is none. */
 export async function getTask(
   client: MusterClient,
   { id, fromBlock, toBlock, blockRange, ...muster }: GetTaskParameters,
@@ -301,13 +302,13 @@ const sending =
 
 /** Takes a task of the sender's out of the queue; `ticket` is the queued task's. */
 export const cancelTask = /*#__PURE__*/ sending("cancel");
-/** Ends a task that has been queued for too long. Anyone may. */
+/** Ends a task that was queued for too long. Anyone may. */
 export const expireQueuedTask = /*#__PURE__*/ sending("expireQueued");
 /** Ends a task whose node is silent beyond its deadline. Anyone may. */
 export const expireTask = /*#__PURE__*/ sending("expire");
-/** Has the validators called of a task that the lot has sampled. Anyone may. */
+/** Has a sampled task's validators called. Anyone may. */
 export const validateTask = /*#__PURE__*/ sending("validate");
-/** Has a validation group judged whose reveals are over. Anyone may. */
+/** Judges a validation group once its time for reveals is over. Anyone may. */
 export const settleTask = /*#__PURE__*/ sending("settle");
-/** Pays out what the sender is owed. */
+/** Pays out the sender's credit. */
 export const withdrawCredit = /*#__PURE__*/ sending("withdraw");

@@ -1,5 +1,5 @@
 /**
- * Following the chain by asking for past events from a cursor on, again and again. Nothing is kept on a server: after an outage the next
+ * Follows the chain by repeated requests for past events from a cursor on. Nothing is kept on a server: after an outage the next
  * question begins where the last answer ended, so nothing is lost and nothing comes twice.
  */
 import type { Address } from "viem";
@@ -17,14 +17,14 @@ import type { MusterEvent } from "./types.js";
 /** Parameters of {@link watchEvents}. */
 export type WatchEventsParameters = MusterParameters &
   Concerning & {
-    /** The first block looked at: what the last `onEvents` said. The next one if left out. */
+    /** The first block looked at: the last `next` of `onEvents`. The next block if left out. */
     fromBlock?: bigint | undefined;
     /**
-     * Told of events in their order, each once. `next` is the block to begin with after a restart: store it once the events are dealt
+     * Gets events in their order, each once. `next` is the block to begin with after a restart: store it once the events are dealt
      * with. A promise is awaited before more is asked for; if it rejects, the same events come again.
      */
     onEvents: (events: MusterEvent[], next: bigint) => void | Promise<void>;
-    /** Told of what failed; asking goes on. */
+    /** Gets failures; asking goes on. */
     onError?: ((error: Error) => void) | undefined;
     /** Milliseconds between questions; the client's if left out. */
     pollingInterval?: number | undefined;
@@ -32,7 +32,7 @@ export type WatchEventsParameters = MusterParameters &
     blockRange?: bigint | undefined;
   };
 
-/** Watches somebody's events from a cursor on. Returns what ends it. */
+/** Watches a subject's events from a cursor on. Returns a function that ends it. */
 export function watchEvents(
   client: MusterClient,
   { address, deployedIn: _, fromBlock, onEvents, onError, pollingInterval = client.pollingInterval, blockRange, ...whose }: WatchEventsParameters,
@@ -64,7 +64,7 @@ type Watch<whose> = (client: MusterClient, parameters: Omit<WatchEventsParameter
 /** Watches tasks: some by their ids, or all of an application (without commitments and reveals, which do not name it). */
 export const watchTasks = watchEvents as Watch<{ id: bigint | readonly bigint[] } | { creator: Address }>;
 
-/** Watches all that a node is and does. */
+/** Watches all events of a node. */
 export const watchNode = watchEvents as Watch<{ node: number }>;
 
 // ---------------------------------------------------------------- waiting
@@ -80,16 +80,16 @@ export type WaitForTaskParameters<until extends Until = "ended"> = MusterParamet
     fromBlock?: bigint | undefined;
     /** To its end if left out. */
     until?: until | undefined;
-    /** Whether to draw the task's node by a transaction of one's own as soon as its block has come, if nobody has. */
+    /** Whether to draw the task's node by a transaction of one's own as soon as its block has come, if nobody else has. */
     dispatch?: boolean | undefined;
     /** Ends the waiting, by rejecting with the signal's reason. */
     signal?: AbortSignal | undefined;
     /** Milliseconds after which it rejects with `WaitTimeoutError`; never if left out. */
     timeout?: number | undefined;
-    /** Told of every change, the first state included. */
+    /** Gets every change, including the first state. */
     onChange?: ((task: Task) => void) | undefined;
     /**
-     * Milliseconds between questions. If left out, about as many as a block takes while things happen, and more the longer nothing does, up to the
+     * Milliseconds between questions. If left out, about a block's time while things happen, and longer the longer nothing does, up to the
      * client's.
      */
     pollingInterval?: number | undefined;
@@ -99,48 +99,48 @@ export type WaitForTaskParameters<until extends Until = "ended"> = MusterParamet
 
 interface Waiter {
   id: bigint;
-  /** Undefined until it is known since when there is a Muster. */
+  /** Undefined until Muster's first block is known. */
   from: bigint | undefined;
   cursor: bigint | undefined;
   task: Task | undefined;
   /** The task's events. */
   known: MusterEvent[];
-  /** The task before the chain was reorganised, and answers since in which it was not. */
+  /** The task before the chain was reorganised, and the number of answers without it since. */
   lost: Task | undefined;
   misses: number;
   until: Until;
   dispatch: SenderParameters | undefined;
-  /** Ends when what is under way to draw its node has ended. */
+  /** The unfinished draw of its node, if any. */
   drawing: Promise<void> | undefined;
   onChange: ((task: Task) => void) | undefined;
   done: (task: Task) => void;
   fail: (error: unknown) => void;
 }
 
-/** Who waits for tasks of one Muster by one client, and so by one question. */
+/** The waits for tasks of one Muster by one client, which share a question. */
 interface Poll {
   waiters: Set<Waiter>;
   /** Whether draws are being made. One at a time: a second would draw the same, and a wallet ask twice. */
   driving: boolean;
-  /** The newest block at the last question, and questions with another one than before. */
+  /** The newest block at the last question, and the number of questions that found a new one. */
   head: bigint | undefined;
   heads: number;
   /** The newest block at the last two looks back. */
   looked: [bigint, bigint];
-  /** When something was last heard of a task. */
+  /** The time of the last news of a task. */
   heard: number;
   /** Asks now. */
   hurry: () => void;
 }
 
-/** Milliseconds that a block takes where the client's chain does not say it: as on Arbitrum. */
+/** The assumed milliseconds of a block, if the client's chain does not have them: as on Arbitrum. */
 const BLOCK = 250;
 /** The longer nothing has happened, the later it may be seen: by this part of the time. */
 const PART = 16;
 
 /**
- * Every so many questions goes back to where the last but one did, so that what a reorganisation has changed since is seen. And so many answers have to
- * lack a task that was there before it counts as gone: of an endpoint with several nodes one may lag.
+ * The questions between looks back, which repeat the range since the last but one, to see changes by reorganisations. Also the answers that must
+ * lack a known task before it counts as gone, because one node of the endpoint may lag behind another.
  */
 const LOOKS = 16;
 /** A block that never comes. */
@@ -149,8 +149,8 @@ const NEVER = 2n ** 64n;
 const polls = new Map<string, Poll>();
 
 /**
- * Waits for a task, by its id alone: what happened before is asked for first, so it can be waited for again after a restart.
- * Whatever waits of one client and Muster go on at the same time share their questions. Transport failures are waited out.
+ * Waits for a task, by its id alone. Asks for its past events first, so it can be waited for again after a restart.
+ * Concurrent waits of one client and Muster share their questions. Transport failures are waited out.
  */
 export function waitForTask<until extends Until = "ended">(
   client: MusterClient,
@@ -218,12 +218,12 @@ export function waitForTask<until extends Until = "ended">(
   });
 }
 
-/** Fails those who wait, unless the next question may be answered. */
+/** Fails the waits, unless the failure may pass. */
 const refuse = (error: unknown, waiters: Waiter[]): void => {
   if (!passing(error)) for (const waiter of waiters) waiter.fail(error);
 };
 
-/** One question for all who wait and have heard as much, and what follows from its answer. */
+/** Asks one question for all waits that have come as far, and handles its answer. */
 async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, blockRange: bigint | undefined): Promise<void> {
   const { address } = muster;
   const { waiters } = poll;
@@ -239,7 +239,7 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
     let back = NEVER;
     if (toBlock !== poll.head && poll.heads++ % LOOKS === 0) [back, poll.looked] = [looked[0], [looked[1], toBlock]];
     poll.head = toBlock;
-    // A new wait asks alone about earlier blocks, until it is as far as the others. A node that lags behind may not have come to a task's
+    // A new wait asks alone about earlier blocks, until it has come as far as the others. A lagging node may not have a task's
     // first block yet.
     const starts = new Map<bigint, Waiter[]>();
     for (const waiter of all) {
@@ -266,13 +266,13 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
   }
 }
 
-/** Carries a task on by what has happened in some blocks, of which the first may be known already. */
+/** Advances a task by the events of some blocks, of which the first may be known already. */
 function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock: bigint): void {
-  // Others who wait are told of in the same answer.
+  // The answer has the events of other waits, too.
   const own = events.filter(({ args }) => "id" in args && args.id === waiter.id);
   const before = waiter.known.filter(({ blockNumber }) => blockNumber >= fromBlock);
   if (before.some(({ blockHash, logIndex }, i) => own[i]?.blockHash !== blockHash || own[i].logIndex !== logIndex)) {
-    // The chain has gone another way: all of it is asked for again.
+    // The chain was reorganised: all events are asked for again.
     Object.assign(waiter, { lost: waiter.lost ?? waiter.task, task: undefined, known: [], cursor: waiter.from });
     return;
   }
@@ -288,7 +288,7 @@ function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock:
     return waiter.fail(error);
   }
   const { task, lost } = waiter;
-  // The id may be another's now.
+  // The id may now belong to another task.
   if (lost && (task ? task.hash !== lost.hash : toBlock >= lost.createdIn && ++waiter.misses >= LOOKS)) waiter.fail(new TaskGoneError(lost));
   else if (!task && lost) waiter.cursor = waiter.from;
   else if (!task) waiter.fail(new TaskNotFoundError(waiter.id, waiter.from!));
@@ -301,7 +301,7 @@ function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock:
 const isUndrawn = (task: Task | undefined): task is Task & { status: "pending" | "sampled" } =>
   task?.status === "pending" || task?.status === "sampled";
 
-/** Whether a draw is due: its block has come, and a transaction comes into a later one. */
+/** Whether a draw is due: its block has come, and a transaction gets into a later one. */
 const isDue = ({ task }: Waiter, toBlock: bigint): boolean => isUndrawn(task) && task.drawBlock <= toBlock;
 
 async function drive(client: MusterClient, address: Address, poll: Poll, due: Waiter[]): Promise<void> {
@@ -314,7 +314,7 @@ async function drive(client: MusterClient, address: Address, poll: Poll, due: Wa
       due.filter(({ task }) => isUndrawn(task)),
     ),
   );
-  // What an account of one's own sends next would take the same nonce, where somebody else was faster and this is not mined yet. A wallet counts
+  // The account's next transaction would take the same nonce, if somebody else was faster and this one is not mined yet. A wallet counts
   // by itself, and may be open for ever.
   if (typeof account === "object" && account.type === "local") for (const waiter of due) waiter.drawing = drawing;
   await drawing;

@@ -1,4 +1,4 @@
-// Everything that needs a chain, on the test network that the package brings. MUSTER_DEVNODE names its binary.
+// All tests that need a chain, on the test network that the package brings. MUSTER_DEVNODE names its binary.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
@@ -15,12 +15,12 @@ const { NoResultError, NotConfirmedError, NotCreatedError, NotPlacedError, Refus
 const { TaskKind, TaskNotFoundError, UserRejectedError, WaitTimeoutError, objectName } = muster;
 const text = (bytes) => new TextDecoder().decode(bytes);
 const FEE = 10_000n;
-/** What the start of a task for FEE costs at least. */
+/** The least start fee of a task for FEE. */
 const startFee = ({ startFeeBps }) => (FEE * BigInt(startFeeBps)) / 10_000n;
 // Of a wait whose end is certain; a machine that is busy may take long.
 const timeout = 120_000;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-/** Waits for something to be true; gives it. */
+/** Waits for a condition; returns its value. */
 async function until(what, is) {
   for (const end = Date.now() + timeout; ; await sleep(20)) {
     const found = await is();
@@ -29,7 +29,7 @@ async function until(what, is) {
   }
 }
 
-/** A client whose requests are noted, and can be held back, answered otherwise and made to fail. */
+/** A client whose requests are recorded, and can be delayed, answered differently and made to fail. */
 function spied(network, account) {
   const asked = [];
   const spy = { asked, broken: false };
@@ -157,7 +157,7 @@ describe("a network that validates every committed answer", () => {
     // A draw that stays undecided is made again.
     assert.deepEqual(seen.filter((status, at) => status !== seen[at - 1]), ["pending", "running", "succeeded"]);
     const [answer] = end.answers;
-    // What the contract itself says.
+    // The contract's own record.
     const outcome = await client.getOutcome({ id });
     assert.deepEqual([outcome.state, outcome.node, outcome.resultDigest], [2, answer.node, answer.value]);
     // It held the model, others did not.
@@ -183,7 +183,7 @@ describe("a network that validates every committed answer", () => {
     await problem("http://127.0.0.1:9", "unreachable", 1);
     assert.equal((await client.getResult({ task: end, stores: [empty, ill, store] })).store, store.name);
     await problem([storeUrl], "tooLong", 1, { maxBytes: 10 });
-    // Its node says where it is; who does not want to go there, or has the client told where to look, is heard.
+    // Its node publishes where it is; the caller can exclude such places, or configure others.
     assert.equal((await client.getResult({ task: end })).store, storeUrl);
     await problem([], "missing", 0, { published: (url) => url !== storeUrl });
     const told = client.extend(muster.musterActions({ address, stores: [store] }));
@@ -210,7 +210,7 @@ describe("a network that validates every committed answer", () => {
       const { client } = strict;
       const gpu = strict.nodes[0].group;
       const request = { kind: TaskKind.gpt, input: "what is asked", store, gpu, value: FEE };
-      // Nobody was told where it is.
+      // The chain does not say where it is.
       const { id } = await client.createTask(request);
       await assert.rejects(client.waitForTask({ id, until: "result", timeout }), (error) => {
         assert.ok(error instanceof NoResultError && error.task.code === 4, error);
@@ -237,7 +237,7 @@ describe("a network that validates every committed answer", () => {
       assert.equal(text((await client.waitForTask({ id: tasks[0].id, until: "result", timeout, identity: identities[0] })).bytes), "seen: what is asked");
       await assert.rejects(client.setStores({ stores: ["a b"] }), muster.RequestError);
       await assert.rejects(client.setStores({ stores: [`https://${"a".repeat(250)}`] }), /at most 256 bytes/);
-      // Nobody could be sealed to: nothing is put, nothing is sent.
+      // There is no recipient: nothing is put, nothing is sent.
       await assert.rejects(client.createTask({ ...request, gpu: 0, vram: 49, private: true }), /no node that could run/);
     } finally {
       await strict.stop();
@@ -335,7 +335,7 @@ describe("a network that validates every committed answer", () => {
     const { timestamp } = await client.getBlock();
     await network.increaseTime(Number(opened.closes - timestamp) + 1);
     const end = await client.waitForTask({ id, timeout });
-    // The start fee went to whoever called the validators.
+    // The start fee went to the account that called the validators.
     assert.deepEqual([end.status, end.refund, end.startFee], ["undecided", FEE - startFee(end), 0n]);
     assert.deepEqual(
       end.members.map(({ verdict }) => verdict),
@@ -349,7 +349,7 @@ describe("a network that validates every committed answer", () => {
     all("answers");
     const single = await ended({ redundancy: 1, gpu: gpu() });
     assert.deepEqual([single.status, single.members, single.answers.length, single.answers[0].paid], ["succeeded", [], 1, FEE]);
-    // Only the sealed one, which opens with the salt that the reveal has told.
+    // Only the sealed one, which opens with the revealed salt.
     const sealed = { name: "sealed", get: async (object, options) => ("sealed" in object ? network.store.get(object, options) : null) };
     assert.equal((await client.getResult({ task: single, stores: [sealed] })).digest, single.answers[0].value);
     assert.equal((await client.getResult({ id: single.id, stores: [storeUrl] })).digest, single.answers[0].value);
@@ -407,7 +407,7 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     const better = await create({ value: 2n * FEE });
     assert.deepEqual(await Promise.all([queued, better].map(({ task: { ticket } }) => client.getQueuePlace({ ticket }))), [1, 0]);
     assert.deepEqual((await client.estimateTask({ kind: 1, value: FEE })).queue, { before: 2, queued: 2, capacity: 2 });
-    // What is queued keeps its 60 seconds; a new task has half of the shortest limit, rounded up.
+    // A queued task keeps its 60 seconds; a new task has half of the shortest limit, rounded up.
     const { value: limitMin } = await client.getParameter({ which: parameterNumbers.limitMin });
     await network.setParameter("limitMin", 123n);
     assert.equal((await client.getEstimate({ kind: 1, units: 1 })).estimated, 62);
@@ -469,7 +469,7 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     const [heads, logs, most] = [counts("eth_blockNumber"), counts("eth_getLogs"), (performance.now() - begin) / 15];
     // The first of them asked alone, before the others had come; then one question for all every 20 ms, and none where there is no new block.
     assert.ok(heads < most && logs <= 2, `${heads}, of at most ${most}, and ${logs}`);
-    // Who comes later and asks about earlier blocks does not have the others told again what they know.
+    // A later wait that asks about earlier blocks does not repeat known events to the others.
     for (let i = 0; i < 5; i++) {
       await network.mine();
       assert.equal((await muster.waitForTask(spy.client, { address, id: 1n, timeout })).id, 1n);
@@ -480,7 +480,7 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
       ["succeeded", "succeeded", "succeeded"],
     );
     assert.equal(new Set(seen).size, seen.length, seen.join());
-    // Nobody waits any more, so nobody asks.
+    // Without waits there are no questions.
     await until("nobody asks", async () => {
       const quiet = spy.asked.length;
       await sleep(100);
@@ -513,7 +513,7 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     // By the id alone, after it has ended; and not from behind its creation.
     assert.deepEqual(await muster.waitForTask(spy.client, { address, id }), await end);
     await assert.rejects(muster.waitForTask(spy.client, { address, id, fromBlock: (await end).endedIn }), TaskNotFoundError);
-    // What is no passing failure is told.
+    // Permanent failures are thrown.
     spy.client.request = async () => Promise.reject(new Error("no such method"));
     await assert.rejects(wait(), /no such method/);
     nodes[0].behave("silent");
@@ -569,7 +569,7 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
         ...options,
         creator: client.account.address,
         onEvents: async (events, cursor) => {
-          // What is not dealt with comes again.
+          // Events whose handler failed come again.
           if (refuse) {
             refuse = false;
             throw new Error("not now");
@@ -604,7 +604,7 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
       places(node),
       expected((args) => args.node === nodes[0].number),
     );
-    // A second watcher from the stored cursor sees only what is new.
+    // A second watcher from the stored cursor sees only new events.
     const later = [];
     const stop = muster.watchTasks(spy.client, {
       ...options,
@@ -668,7 +668,7 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
 describe("a chain whose blocks hold what no estimate knows", () => {
   let network;
   before(async () => {
-    // Who answers would draw.
+    // A node that answers would draw.
     const silent = { behaviour: "silent" };
     network = await startNetwork({ nodes: [silent, silent, silent, silent], drive: false });
   });
@@ -684,7 +684,7 @@ describe("a chain whose blocks hold what no estimate knows", () => {
   test("there is gas for draws that become due in the transaction's own block", async () => {
     const { address } = network;
     const { client } = behind();
-    // Each draws the one before; what that costs differs, and may now and then be little enough without.
+    // Each draws the one before; the cost of that differs, and may sometimes fit without the margin.
     let last;
     for (let i = 0; i < 4; i++) {
       const { id, task } = await muster.createTask(client, { address, kind: 1, value: FEE });
@@ -730,7 +730,7 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
     const { address } = network;
     return muster.createTask(spy.client, { address, kind: 1, value: FEE, ...request });
   };
-  /** What a promise is rejected with. */
+  /** The error of a rejected promise. */
   const failure = (promise) => promise.then(() => assert.fail("it did not fail"), (error) => error);
   /** Leaves the node idle for the next. */
   const ended = async (id) => assert.equal((await network.client.waitForTask({ id, dispatch: true, timeout })).status, "succeeded");
@@ -766,7 +766,7 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
       assert.equal(await createdBy(hash), id);
       await ended(id);
     }
-    // What no node has taken is not waited for.
+    // A transaction that no node has taken is not waited for.
     for (const [code, message, expected] of [[-32000, "nonce too low", "NonceTooLowError"], [-32603, "not now", "InternalRpcError"]]) {
       spy = spied(network, client.account);
       spy.hold = async (method) => {
@@ -858,7 +858,7 @@ describe("a chain of 30,000 blocks behind an endpoint that gives logs of 10,000 
     createClient({ account: network.client.account, chain, transport: http(endpoint.url, { retryCount: 0 }), pollingInterval: 500 }).extend(
       muster.musterActions({ address: network.address }),
     );
-  /** What was answered meanwhile, by method. */
+  /** The requests during an action, by method. */
   const during = async (action) => {
     const since = endpoint.calls.length;
     const result = await action();
@@ -923,7 +923,7 @@ describe("a chain of 30,000 blocks behind an endpoint that gives logs of 10,000 
 describe("a chain that is reorganised", () => {
   let network;
   before(async () => {
-    // What its nodes ask for is not there any more, either.
+    // The objects that its nodes ask for are gone, too.
     network = await startNetwork({ nodes: [{ behaviour: "silent" }], drive: false, onError: () => undefined });
   });
   after(() => network?.stop());
@@ -939,7 +939,7 @@ describe("a chain that is reorganised", () => {
     let error;
     const wait = muster.waitForTask(spy.client, { address, id, timeout }).catch((thrown) => (error = thrown));
     await until("it has asked", () => spy.asked.includes("eth_getLogs"));
-    // So many blocks that a look back comes to them.
+    // Enough blocks for a look back to reach them.
     let made = 0;
     await mining("it goes on", () => made++ > 20);
     await rpc("evm_revert", [snapshot]);
@@ -978,7 +978,7 @@ describe("a draw that is asked of a wallet, or on its way", () => {
   });
   after(() => network?.stop());
 
-  /** Waits for a task of which `account` has the draw, which is held back, and for another; others draw the one, and both are answered. */
+  /** Waits for a task whose draw by `account` is delayed, and for another; others draw that one, and both are answered. */
   async function waits(account, method) {
     const { client, nodes, address } = network;
     for (const node of nodes) node.behave("silent");
@@ -993,11 +993,11 @@ describe("a draw that is asked of a wallet, or on its way", () => {
     await until("the draw is sent", () => seen.asked);
     const before = spy.asked.length;
     seen.other = wait(other, false);
-    // What they send draws.
+    // Their calls make draws.
     for (const node of nodes) node.behave("answers");
     assert.equal((await seen.other).status, "succeeded");
     await client.waitForTask({ id: own.id, timeout });
-    // It has had the time to ask twice more, or has ended: by an account that a wallet keeps it need not wait for what is open there.
+    // It has had the time to ask twice more, or has ended: with a wallet's account it need not wait for open transactions.
     await until("it goes on asking", () => seen.over || spy.asked.slice(before).filter((asked) => asked === "eth_blockNumber").length > 3);
     return seen;
   }

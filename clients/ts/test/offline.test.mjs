@@ -1,4 +1,4 @@
-// What needs no chain: names, JSON, the compact interface, seals, errors.
+// Tests without a chain: names, JSON, the compact interface, seals, errors.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { mock, test } from "node:test";
@@ -76,7 +76,7 @@ test("the compact interface is abi/'s", () => {
 });
 
 test("all views of the program of reading are actions", () => {
-  // The table of contracts/protocol/src/interface/programs.rs says which they are.
+  // The table of contracts/protocol/src/interface/programs.rs lists them.
   const source = readFileSync(new URL("../../../contracts/protocol/src/interface/programs.rs", import.meta.url), "utf8");
   const table = /\n    lens LENS \{\n([\s\S]*?)\n    \}\n/.exec(source)[1];
   const views = [...table.matchAll(/^\s+(\w+)Call\(/gm)].map(([, name]) => name);
@@ -87,7 +87,7 @@ test("all views of the program of reading are actions", () => {
     assert.equal(typeof muster[name], "function", name);
     assert.equal(typeof bound[name], "function", name);
   }
-  // And whatever is bound stands alone too.
+  // And each bound action also exists alone.
   for (const name of Object.keys(bound)) assert.equal(typeof muster[name], "function", name);
 });
 
@@ -107,7 +107,7 @@ test("a seal opens with its salt alone, and only on what the salt names", async 
   await refused(sealed.bytes, { ...whose, node: 4 });
   await refused(sealed.bytes.with(0, sealed.bytes[0] ^ 1), whose);
   await refused(sealed.bytes.slice(1), whose);
-  // Sealed under the right key, but not what the salt names.
+  // Sealed under the right key, but not the result that the salt names.
   const other = await sealResult(new TextEncoder().encode("another"), whose);
   await assert.rejects(openResult(other.bytes, whose), /names another result/);
   assert.throws(() => saltOf(new Uint8Array(15), result), RangeError);
@@ -179,7 +179,7 @@ test("a task's life, by events alone", () => {
   });
   const again = life(created(), started(), committed, sampled, event("TaskRedrawn", { drawBlock: 8n }));
   assert.deepEqual([again.status, again.node, again.drawBlock], ["sampled", 3, 8n]);
-  // A group of which one lets its deadline pass, one withholds, and the first alone answers and is paid.
+  // One member of the group lets its deadline pass, one withholds, and only the first answers and is paid.
   const group = [
     event("GroupFormed", { group: 2, nodes: [3, 4, 6], scored: true }),
     event("MemberStarted", { node: 4, group: 2, deadline: 300n }),
@@ -205,16 +205,16 @@ test("a task's life, by events alone", () => {
     end.members.map(({ verdict }) => verdict),
     ["open", "timedOut", "withheld"],
   );
-  // Of one without a majority another group is given the task: it is drawn again, then its members are judged.
+  // A task without a majority goes to another group: it is drawn again, then its members are judged.
   const redrawn = [event("TaskRedrawn", { drawBlock: 9n }), ...judged, { ...settled, args: { ...settled.args, outcome: 4 } }];
   const pending = life(created(), ...group, ...redrawn);
   assert.deepEqual([pending.status, pending.drawBlock, "members" in pending], ["pending", 9n, false]);
-  // Others' events, and events before it was created, say nothing of it.
+  // Events of others, and events before its creation, do not concern it.
   assert.equal(life(started()), undefined);
   assert.equal(muster.follow(end, { ...started(), args: { ...started().args, id: 6n } }), end);
 });
 
-/** A client whose node answers as told. */
+/** A client whose node gives these answers. */
 const client = (request) => createClient({ account: ADDRESS, pollingInterval: 5, transport: custom({ request }, { retryCount: 0 }) });
 const reverts = (errorName, args) => {
   throw { code: 3, message: "execution reverted", data: encodeErrorResult({ abi: musterAbi, errorName, args }) };
@@ -299,7 +299,7 @@ for (const [provider, refusal] of Object.entries(PROVIDERS)) {
     const endpoint = chain(30_000, { eth_getLogs: refuse });
     const told = await paused(endpoint);
     assert.deepEqual(told.map(({ blockNumber }) => Number(blockNumber)), Array.from({ length: 300 }, (_, i) => 100 * (i + 1)));
-    // What was found out is not found out again.
+    // Limits are found out only once.
     const tried = new Set(endpoint.asked.filter(({ params: [{ fromBlock }] }) => fromBlock === "0x1").map(({ params: [filter] }) => span(filter)));
     assert.deepEqual([...tried], [30_000, 15_000, 7_500]);
     endpoint.asked.length = 0;
@@ -358,7 +358,7 @@ test("an endpoint that is asked too much is asked later: by its own word, or lat
   mock.timers.enable({ apis: ["setTimeout", "Date"] });
   try {
     const limited = (headers = {}) => new HttpRequestError({ url: "http://example.org", status: 429, details: "slow down", headers: new Headers(headers) });
-    /** Runs the clock until it has ended; gives what it came to, and the milliseconds. */
+    /** Runs the clock until it has ended; returns its outcome, and the milliseconds. */
     const lasting = async (promise) => {
       const since = Date.now();
       let end;
@@ -400,10 +400,10 @@ test("events are looked for from Muster's own block on: told, or found by its co
   await assert.rejects(ask(endpoint), since(12_345n));
   await assert.rejects(ask(chain(1_000_000), { deployedIn: 77n }), since(77n));
   assert.equal(endpoint.count("eth_getCode"), before);
-  // What the decorator is told every action knows.
+  // Every action knows the decorator's parameters.
   const bound = muster.musterActions({ address: ADDRESS, deployedIn: 78n })(chain(1_000_000).client);
   await assert.rejects(bound.getTask({ id: 1n }), since(78n));
-  // A short chain is looked through; of a long one somebody must say where.
+  // A short chain is searched; for a long one the caller must give the block.
   const pruned = (head) => chain(head, { eth_getCode: (_, block) => (block === "latest" ? undefined : { error: { code: -32000, message: "missing trie node" } }) });
   await assert.rejects(ask(pruned(30_000)), since(0n));
   await assert.rejects(ask(pruned(2_000_000)), (error) => {
@@ -442,7 +442,7 @@ test("at a wrong address, or on a wrong chain, nothing is sent, and the error sa
     }
     if (client === on) for (const promise of sending) await assert.rejects(promise, /id: 1\)[^]*id: 421614/);
   }
-  // Where there is one on the wrong chain as well.
+  // If there is also one on the wrong chain.
   const muster1 = chain(10, { eth_call: () => toHex(1, { size: 32 }), eth_estimateGas: () => "0x5208", eth_getCode: () => "0x60" });
   const wrong = createClient({ ...muster1.client, chain: { ...mainnet, id: 421_614, name: "Arbitrum Sepolia" }, transport: custom({ request: muster1.client.request }, { retryCount: 0 }) });
   await assert.rejects(muster.createTask(wrong, { address: ADDRESS, kind: 1, value }), /id: 1\)[^]*id: 421614/);
@@ -489,7 +489,7 @@ test("streams are read as the Rust library reads them", () => {
       if (!(error instanceof StreamProblemError)) throw error;
       end = error.problem;
     }
-    // What was read before something wrong stays.
+    // Text before an error remains.
     return [new TextDecoder().decode(reader.bytes), end, text];
   };
   for (const { name, events, text, end } of streams) {

@@ -20,7 +20,7 @@ const project = mkdtempSync(join(tmpdir(), "muster-"));
 after(() => rmSync(project, { recursive: true }));
 const run = async (command, args, env = {}) => {
   const options = { cwd: project, env: { ...process.env, ...env } };
-  // Of the test that runs this, and not of those that are run.
+  // A variable of the test runner, which must not reach the tests inside.
   delete options.env.NODE_TEST_CONTEXT;
   return (await promisify(execFile)(command, args, options)).stdout;
 };
@@ -63,7 +63,7 @@ test("what is packed", () => {
   assert.deepEqual(readdirSync(root).sort(), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json", "src", "state"]);
   const installed = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   assert.equal(installed.version, version);
-  // viem, and what single entries are made of; for tests the node, of just this version.
+  // viem, and the dependencies of single entries; for tests the node, in exactly this version.
   assert.deepEqual(Object.keys(installed.dependencies), ["@noble/hashes", "age-encryption", "aws4fetch", "multiformats"]);
   assert.deepEqual(Object.keys(installed.peerDependencies), ["muster-devnode", "viem"]);
   assert.equal(installed.peerDependencies["muster-devnode"], version);
@@ -106,7 +106,7 @@ test("the programs of docs/applications.md and docs/streams.md run as they stand
   );
   assert.deepEqual([numPassedTests, numTotalTests], [2, 2]);
   assert.equal(await run("node", ["words.mjs"]), "Once upon a time there was a muster.\n101 bytes, as the chain has them\n");
-  // What the page says of prices: the same, three times and seven times that of a single task.
+  // The prices on the page: the same, three times and seven times that of a single task.
   assert.match(
     await run("node", ["policies.mjs"]),
     /^0: at least 60 wei, succeeded by 1\n1: at least 60 wei, succeeded by [13]\n2: at least 180 wei, succeeded by 3\n3: at least 420 wei, succeeded by [3-7]\n$/,
@@ -138,7 +138,7 @@ for (const example of ["viem", "ethers"]) {
   });
 }
 
-// That bundlers resolve them too is what attw checks.
+// attw checks that bundlers resolve them too.
 test("types", async () => {
   copyFileSync(here("types.ts"), join(project, "types.ts"));
   const tsc = here("../node_modules/typescript/bin/tsc");

@@ -1,4 +1,4 @@
-// Stores: each against a server, and what several of them come to when some lie, hang or have nothing.
+// Stores: each against a server, and several together when some lie, hang or have nothing.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -21,7 +21,7 @@ const { signal } = new AbortController();
 const bytes = new TextEncoder().encode("what is stored");
 const object = { digest: digestOf(bytes) };
 const sealed = { sealed: "0f".repeat(32) };
-/** Whatever a store gives, whole. */
+/** All bytes of a store's answer. */
 const whole = async (given) => given && new Uint8Array(await new Response(await given).arrayBuffer());
 const get = async (store, what = object) => whole(await store.get(what, { signal }));
 
@@ -76,7 +76,7 @@ test("a bucket of S3, by a server that checks signatures, and by URLs that were 
   assert.equal(await get(store), null);
   await store.put(object, bytes, { signal });
   assert.deepEqual(await get(store), bytes);
-  // Whoever reads without a key finds it by the name.
+  // A reader without a key finds it by the name.
   assert.deepEqual(await get(httpStore(`${bucket.url}/images/in/puts`)), bytes);
   await assert.rejects(s3Store({ ...options, secretAccessKey: "another" }).put(object, bytes, { signal }), /HTTP 403/);
   await assert.rejects(s3Store({ ...options, bucket: "none" }).put(object, bytes, { signal }), /there is no bucket none/);
@@ -97,7 +97,7 @@ test("IPFS: a Kubo node by its RPC, and a gateway, by the digest's CID", async (
   assert.deepEqual([...blocks.keys()], [cid]);
   assert.deepEqual(pins, [{ arg: cid, service: "pinata", background: "true" }]);
   assert.deepEqual([await get(store), await get(ipfsStore(`${api}/`)), await get(storeAt(`ipfs+${api}`)), await get(storeAt(`kubo+${api}`))], Array(4).fill(bytes));
-  // What has no CID, or not one of a single block.
+  // Objects without a CID, or with more than a single block.
   assert.deepEqual([await get(store, sealed), await get(ipfsStore(api), sealed), ipfsStore(api).put], [null, null, undefined]);
   await assert.rejects(store.put(sealed, bytes, { signal }), /no name for a sealed result/);
   const long = new Uint8Array(2 ** 20 + 1);
@@ -129,9 +129,9 @@ test("of what others publish nothing is read but the web's", () => {
 const there = (name, given = bytes) => ({ name, get: async () => given });
 const gone = (name) => ({ name, get: async () => null });
 const down = (name) => ({ name, get: async () => Promise.reject(new Error("the line is cut")) });
-/** Never answers, and hears nobody. */
+/** Never answers, and ignores signals. */
 const deaf = (name) => ({ name, get: () => new Promise(() => {}) });
-/** Gives without end. */
+/** Sends without end. */
 const endless = (name, seen = {}) => ({
   name,
   get: async () => new ReadableStream({ pull: (controller) => (seen.pulled = (seen.pulled ?? 0) + 1, controller.enqueue(new Uint8Array(1024))), cancel: () => void (seen.cancelled = true) }),

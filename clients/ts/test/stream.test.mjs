@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => network?.stop());
 
-/** The pieces of a new task's answer; `onPiece` is told of each. */
+/** The pieces of a new task's answer; `onPiece` gets each. */
 async function piecesOf(task, onPiece = () => {}) {
   const { client, address, nodes } = network;
   const { id, identity } = await client.createTask({ kind: 1, value: 1_000n, gpu: nodes[0].group, ...task });
@@ -29,7 +29,7 @@ async function piecesOf(task, onPiece = () => {}) {
 
 test("a text comes word by word, and its end with the proof", async () => {
   const [node] = network.nodes;
-  // Slow enough to be seen at it; who has seen it lets it go on.
+  // Slow enough to be observed; once observed, the node may finish.
   node.behave("slow", 60_000);
   const pieces = await piecesOf({}, () => node.behave("answers"));
   const { result, text } = pieces.at(-1);

@@ -54,7 +54,7 @@ export async function actions(): Promise<void> {
   await client.estimateTask({ kind: 1, redundancy: 4 });
   // @ts-expect-error Of two digests one would be lost.
   await client.createTask({ kind: 1, input: "a", inputDigest: "0x", value: 1n });
-  // @ts-expect-error What is stored is an input.
+  // @ts-expect-error Only an input can be stored.
   await client.createTask({ kind: 1, inputDigest: "0x", store: "https://a", value: 1n });
   // @ts-expect-error A store is a URL, or has a `name` and a `get`.
   await client.createTask({ kind: 1, input: "a", store: { bucket: "b" }, value: 1n });
@@ -62,7 +62,7 @@ export async function actions(): Promise<void> {
   const opens: string | undefined = stored.identity;
   const { bytes } = await client.waitForTask({ id, until: "result", stores: "https://a", identity: opens });
   const given: Uint8Array = bytes;
-  // @ts-expect-error Results are looked for by who waits for them.
+  // @ts-expect-error `stores` is for waits until the result.
   await client.waitForTask({ id, stores: "https://a" });
   const { inputDigest } = await client.putInput({ input: given, store: signedStore("ours", async (name, method) => `https://c/${method}/${name}`) });
   await client.createTask({ kind: 1, inputDigest, value: 1n });

@@ -1,4 +1,4 @@
-// Tasks checked against what the chain says of them, on the test network; and that what is not so is found. MUSTER_DEVNODE names its binary.
+// Tasks checked against the chain, on the test network; and false facts are found. MUSTER_DEVNODE names its binary.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createClient, custom, encodeFunctionData, keccak256, multicall3Abi, toHex } from "viem";
@@ -10,15 +10,15 @@ import { Core, gather, lotOf, verify, verifyTask } from "../dist/verify/index.js
 
 // Twenty of them, a slash, are whole stake units of stake.
 const FEE = 101n * 5_000_000_000_000n;
-/** What of it is left once a start fee was spent. */
+/** The rest of it once a start fee was spent. */
 const less = (facts) => FEE - (FEE * BigInt(facts.events[0].args.startFeeBps)) / 10_000n;
 const timeout = 120_000;
 const UNKNOWN = "not checkable here";
 const [OK, WRONG] = ["ok", "wrong"];
 
-/** What came out for some subject, each result once. */
+/** The results for a subject, each once. */
 const results = (checks, subject) => [...new Set(checks.filter((check) => check.subject === subject).map(({ result }) => result))];
-/** Everything is as it has to be, but for what cannot be known. */
+/** Everything is right, except facts that cannot be known. */
 const holds = (checks, ...unknown) => {
   const wrong = checks.filter(({ result, subject }) => result !== OK && !(result === UNKNOWN && unknown.includes(subject)));
   assert.deepEqual(wrong, []);
@@ -38,7 +38,7 @@ describe("tasks of a network that validates", () => {
   let core;
   before(async () => {
     core = await Core.load();
-    // More than the least stake, so that who is slashed stays.
+    // More than the least stake, so that slashed nodes stay.
     const nodes = Array.from({ length: 4 }, () => ({ stake: 800n * 10n ** 18n }));
     network = await startNetwork({ nodes, parameters: { sampleBps: 10_000n, scorePool: 3n } });
   });
@@ -65,7 +65,7 @@ describe("tasks of a network that validates", () => {
     const facts = await asked(await ended({}));
     holds(verify(facts, core));
     assert.deepEqual(results(verify(changed(facts, "TaskErrorReported", { refund: FEE }), core), "payout"), [WRONG]);
-    // What is not known is not judged.
+    // Unknown policies are not judged.
     const later = facts.events.map((event) => (event.args.spec ? { ...event, args: { ...event.args, spec: { ...event.args.spec, redundancy: 9 } } } : event));
     assert.deepEqual(results(verify({ ...facts, events: later }, core), "payout"), [UNKNOWN]);
   });
@@ -95,7 +95,7 @@ describe("tasks of a network that validates", () => {
     assert.deepEqual(results(verify({ ...facts, blocks: without }, core), "lot"), [UNKNOWN]);
     assert.deepEqual(results(verify(changed(facts, "AnswerCommitted", { block: block + 1n }, (args) => args.block > 0n), core), "lot"), [WRONG]);
     await network.setParameter("sampleBps", 10_000n);
-    // The task goes by what held when it was created.
+    // The task has the parameters of its creation.
     holds(verify(await asked({ id }), core));
   });
 
@@ -114,7 +114,7 @@ describe("tasks of a network that validates", () => {
     for (const subject of ["commitment", "lot", "judgement", "scores", "slashes", "payout"]) assert.deepEqual(results(checks, subject), [OK], subject);
     const slashed = checks.find(({ subject, node }) => subject === "slashes" && node === liar.number);
     assert.match(slashed.because, new RegExp(`${20n * less(facts)} was taken`));
-    // As many times as the parameter said when the task was created.
+    // As many times as the parameter was when the task was created.
     const { blockNumber } = facts.events[0];
     const another = (before, value, blockNumber) => ({ ...facts, changes: [{ parameter: parameterNumbers.slashTimes, before, value, blockNumber, logIndex: 0 }] });
     assert.deepEqual(results(verify(another(20n, 30n, blockNumber + 1n), core), "slashes"), [OK]);
@@ -145,7 +145,7 @@ describe("tasks of a network that validates", () => {
     for (const [subject, lie] of lies) assert.ok(results(verify(lie, core), subject).includes(WRONG), `a lie about ${subject} was not found`);
     // Less than is due may have been all there was.
     assert.ok(results(verify(changed(facts, "NodeSlashed", { stake: 0n, unbonding: 0n, credit: 1n }), core), "slashes").includes(UNKNOWN));
-    // Without the times of commitments nobody can say who was first.
+    // Without the times of commitments it is unknown which was first.
     assert.deepEqual(results(verify({ ...facts, blocks: new Map() }, core), "judgement"), [UNKNOWN]);
   });
 
@@ -223,7 +223,7 @@ describe("tasks of a network that validates", () => {
     const { id } = await ended({});
     const started = (await client.getEvents({ id, fromBlock: 0n, toBlock: await client.getBlockNumber() })).find(({ eventName }) => eventName === "TaskStarted");
     const { transactionHash: hash, blockNumber } = started;
-    /** Through a node that answers otherwise. */
+    /** Through a node with false answers. */
     const through = (change) =>
       replayTransaction(
         createClient({ chain, transport: custom({ request: async ({ method, params }) => change(method, params, () => client.request({ method, params })) }, { retryCount: 0 }) }),
@@ -231,7 +231,7 @@ describe("tasks of a network that validates", () => {
       );
     const honest = await through((method, params, ask) => ask());
     assert.deepEqual([honest.same, /comes to the same \d+ events/.test(honest.because)], [true, true]);
-    // Another node is said to have been drawn.
+    // The event names another node as drawn.
     const other = toHex(started.args.node % 4 + 1, { size: 32 });
     const lies = await through(async (method, params, ask) => {
       const answer = await ask();
@@ -239,7 +239,7 @@ describe("tasks of a network that validates", () => {
       return answer.map((log) => ({ ...log, topics: log.topics.map((topic, i) => (i === 2 && topic === toHex(started.args.node, { size: 32 }) ? other : topic)) }));
     });
     assert.deepEqual([lies.same, /differs from its event/.test(lies.because)], [false, true]);
-    // Of fifty other hashes of the block that draws, one at least draws another node.
+    // Of fifty other hashes of the block that draws, at least one draws another node.
     let differing = 0;
     for (let i = 0; i < 50 && !differing; i++) {
       const { same } = await through(async (method, params, ask) => {
@@ -251,7 +251,7 @@ describe("tasks of a network that validates", () => {
     assert.equal(differing, 1);
     const without = await through((method, params, ask) => (method === "eth_getStorageAt" ? Promise.reject(new Error("missing trie node")) : ask()));
     assert.deepEqual([without.same, /does not tell what Muster's storage was/.test(without.because)], [undefined, true]);
-    // A call that a contract makes.
+    // A call from a contract.
     const multicall = "0xcA11bde05977b3631167028862bE2a173976CA11";
     const data = encodeFunctionData({ abi: musterAbi, functionName: "nameModel", args: ["named/by-a-contract"] });
     const called = await client.writeContract({ address: multicall, abi: multicall3Abi, functionName: "aggregate3", args: [[{ target: address, allowFailure: false, callData: data }]] });
@@ -277,7 +277,7 @@ describe("tasks of a network that validates", () => {
     };
     assert.deepEqual([(await replay(own)).same, (await replay(other)).same], [true, true]);
     assert.equal((await replay(own, () => "0x")).same, false);
-    // Where it comes to code in that very block nobody knows which was first.
+    // If it gets code in that very block, the order is unknown.
     const late = await replay(own, (number) => number < own.createdIn && "0x");
     assert.deepEqual([late.same, /has code only before or after block/.test(late.because)], [undefined, true]);
     const mute = await replay(own, () => Promise.reject(new Error("missing trie node")));
@@ -297,7 +297,7 @@ describe("tasks of a network that validates", () => {
       opened = list.find((group) => group.id === id && group.opens > 0n);
     }
     assert.ok(opened, "nobody committed");
-    // What the call of validators took is known by then.
+    // The costs of the call of validators are known by then.
     assert.deepEqual(results(await checked({ id }), "payout"), [OK, UNKNOWN]);
     const { timestamp } = await client.getBlock();
     await network.increaseTime(Number(opened.closes - timestamp) + 1);

@@ -1,8 +1,8 @@
-//! How `muster-core` weighs, judges and pays, for clients that check what a contract did: `clients/ts/verifier.sh` compiles it to WASM.
+//! The weights, judgements and payments of `muster-core`, for clients that check a contract's results: `clients/ts/verifier.sh` compiles it to WASM.
 //!
-//! Nothing but numbers goes in and comes out, so there is no memory to share. A number of 128 bits is given as its higher and its lower
-//! half, and asked for by halves: 1 the higher, 0 the lower.
-// Exporting a name is all that is unsafe here: no other crate that is linked has these.
+//! Only numbers go in and out, so there is no memory to share. A number of 128 bits is passed as its higher and its lower
+//! half, and returned by halves: 1 the higher, 0 the lower.
+// Exporting a name is all that is unsafe here: no other linked crate has these names.
 #![allow(unsafe_code)]
 
 use muster_core::qos::{self, share_bps};
@@ -22,7 +22,7 @@ fn half_of(value: u128, half: u32) -> u64 {
     }
 }
 
-/// How a member stands, and its answer, of which [`Images`] is the word's four numbers: 0 there is none, 1 it has answered, 2 it reported an
+/// A member's state and its answer, of which [`Images`] is the word's four numbers. States: 0 there is none, 1 it has answered, 2 it reported an
 /// error, 3 it did not reveal, 4 it did not commit.
 fn member(stage: u32, elapsed: u32, at: u32, answer: Images) -> Member<Images> {
     match stage {
@@ -91,19 +91,19 @@ pub extern "C" fn has_images(a: u64, b: u64, c: u64, d: u64, images: u32) -> u32
     validation::has_images(&[a, b, c, d], images as u8).into()
 }
 
-/// What a node is paid for a task of this fee that is sampled with such a probability, in ten-thousandths. Fees are below 2^100.
+/// A node's pay for a task of this fee that is sampled with this probability, in ten-thousandths. Fees are below 2^100.
 #[no_mangle]
 pub extern "C" fn payment(high: u64, low: u64, sample_bps: u32, half: u32) -> u64 {
     half_of(validation::payment(whole(high, low), sample_bps as u16), half)
 }
 
-/// What the right ones of so many members share of a fee, if some `failed`, that is reported an error.
+/// The pot of a fee that the right members share, if `failed` of this many reported an error.
 #[no_mangle]
 pub extern "C" fn pot_of_fee(high: u64, low: u64, members: u32, failed: u32, half: u32) -> u64 {
     half_of(Pot::of_fee(whole(high, low), members as usize, failed as usize).fee, half)
 }
 
-/// The same of a sampled task that is scored, which pays one node `single`: out of its fee, or, where `reserve` is 1, out of the reserve.
+/// The pot of a scored, sampled task that pays one node `single`: the part from its fee, or, if `reserve` is 1, from the reserve.
 /// `answered` is 1 if the first member revealed an answer.
 #[allow(clippy::too_many_arguments)]
 #[no_mangle]

@@ -1,11 +1,11 @@
-/** Objects under a URL, by GET and PUT: a web server, a bucket that can be read by HTTP, or URLs that somebody has signed. */
+/** Objects under a URL, by GET and PUT: a web server, a bucket with HTTP access, or signed URLs. */
 import { type Store, type StoredObject, entryName, objectName } from "./store.js";
 
-/** How a store over HTTP is asked. */
+/** Options of requests to a store over HTTP. */
 export interface HttpStoreOptions {
-  /** With every request, for instance an authorisation. */
+  /** Headers of every request, for instance an authorisation. */
   headers?: Record<string, string> | undefined;
-  /** The URL of an object, in place of `url/<name>`: one that a server signed for just this request, for instance. */
+  /** The URL of an object, in place of `url/<name>`: for instance one that a server signed for this request alone. */
   sign?: ((name: string, method: "GET" | "PUT") => string | Promise<string>) | undefined;
 }
 
@@ -15,11 +15,11 @@ export function objectUrl(url: string, name: string): string {
   return `${origin}${pathname.replace(/\/$/, "")}/${name}${search}`;
 }
 
-/** What a server answered, or null where it says that there is no such thing. */
+/** A server's answer, or null if it has no such object. */
 export async function ask(url: string, init: RequestInit): Promise<Response | null> {
   const response = await fetch(url, init);
   if (response.ok) return response;
-  // Else the connection stays open.
+  // Otherwise the connection stays open.
   await response.body?.cancel();
   if (response.status === 404 || response.status === 410) return null;
   throw new Error(`HTTP ${response.status}`);

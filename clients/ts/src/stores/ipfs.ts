@@ -1,5 +1,5 @@
 /**
- * IPFS: objects by the CID that follows from their digest. A CID is of one block, so this is for at most 1 MiB, as much as Kubo keeps in one; and a
+ * IPFS: objects by the CID derived from their digest. A CID is of one block, so this is for at most 1 MiB, as much as Kubo keeps in one; and a
  * sealed result has none, since its name is not its digest.
  */
 import { type Hex, hexToBytes } from "viem";
@@ -17,13 +17,13 @@ const MOST = 2 ** 20;
 /** The CID (version 1, raw) of the bytes with this digest. */
 export const cidOf = (digest: Hex): string => CID.createV1(raw.code, create(SHA_256, hexToBytes(digest, { size: 32 }))).toString();
 
-/** How a server of IPFS is asked. */
+/** Options of requests to an IPFS server. */
 export interface IpfsStoreOptions {
-  /** With every request, for instance an authorisation. */
+  /** Headers of every request, for instance an authorisation. */
   headers?: Record<string, string> | undefined;
 }
 
-/** A gateway, to read from. */
+/** A gateway, for reading. */
 export const ipfsStore = (gateway: string, { headers = {} }: IpfsStoreOptions = {}): Store => ({
   name: `ipfs+${entryName(gateway)}`,
   get: async (object, { signal }) => {
@@ -33,13 +33,13 @@ export const ipfsStore = (gateway: string, { headers = {} }: IpfsStoreOptions = 
   },
 });
 
-/** How a Kubo node keeps what is put there. */
+/** Options of a Kubo node. */
 export interface KuboStoreOptions extends IpfsStoreOptions {
-  /** The pinning service, by its name in the node's configuration, that is to keep it as well. */
+  /** A pinning service, by its name in the node's configuration, that must pin each object too. */
   pin?: string | undefined;
 }
 
-/** A Kubo node, by its RPC API (`http://127.0.0.1:5001`): what is put there it pins. */
+/** A Kubo node, by its RPC API (`http://127.0.0.1:5001`), which pins the objects put there. */
 export function kuboStore(api: string, { headers = {}, pin }: KuboStoreOptions = {}): Store {
   const call = async (path: string, query: Record<string, string>, signal: AbortSignal | undefined, body?: FormData) => {
     const url = `${api.replace(/\/$/, "")}/api/v0/${path}?${new URLSearchParams(query)}`;

@@ -1,28 +1,28 @@
-/** A bucket of S3, or of whatever speaks as it does; signed by aws4fetch, which pages and workers can run. */
+/** A bucket on S3, or on a server with its API; signed by aws4fetch, which runs in pages and workers. */
 import { AwsClient } from "aws4fetch";
 import { sha256 } from "viem";
 import { plainHex } from "../names.js";
 import { type Store, objectName } from "./store.js";
 import { ask, httpStore } from "./http.js";
 
-/** Which bucket, and by which key. */
+/** A bucket and its key. */
 export interface S3StoreOptions {
   bucket: string;
-  /** Before the names, without a slash at its ends; none if left out. */
+  /** The prefix of names, without a slash at its ends; none if left out. */
   prefix?: string | undefined;
   /** `us-east-1` if left out. */
   region?: string | undefined;
-  /** Of a server that is not Amazon's: the bucket is then the first part of the path. */
+  /** The URL of a server that is not Amazon's: the bucket is then the first part of the path. */
   endpoint?: string | undefined;
   accessKeyId: string;
   secretAccessKey: string;
-  /** Of temporary credentials. */
+  /** For temporary credentials. */
   sessionToken?: string | undefined;
 }
 
-/** A bucket whose owner can let others in. */
+/** A bucket whose owner can sign URLs for others. */
 export interface S3Store extends Store {
-  /** A URL by which whoever has it reads or writes one object without a key, for so many seconds, 3,600 if left out: what `httpStore` of a page takes. */
+  /** A URL with which anyone can read or write one object without a key, for this many seconds, 3,600 if left out: for `httpStore` in a page. */
   sign(name: string, method: "GET" | "PUT", seconds?: number): Promise<string>;
 }
 
@@ -38,7 +38,7 @@ export function s3Store({ bucket, prefix, region = "us-east-1", endpoint, ...key
       return (await ask(url, { headers, signal }))?.body ?? null;
     },
     put: async (object, bytes, { signal }) => {
-      // Signed with the digest, which the server compares with what arrives.
+      // Signed with the digest, which the server compares with the received bytes.
       const digest = "digest" in object ? object.digest : sha256(bytes);
       const signed = await aws.sign(at(objectName(object)), { method: "PUT", headers: { "x-amz-content-sha256": plainHex(digest) } });
       const answer = await ask(signed.url, { method: "PUT", headers: signed.headers, body: bytes as BodyInit, signal });

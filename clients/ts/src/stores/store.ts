@@ -1,27 +1,27 @@
-/** What a store is. */
+/** The interface of stores. */
 import type { Hex } from "viem";
 import { plainHex } from "../names.js";
 
-/** What a store is asked for: bytes by their digest, or a sealed result by its name. */
+/** A requested object: bytes by their digest, or a sealed result by its name. */
 export type StoredObject = { digest: Hex } | { sealed: string };
 
-/** Where bytes are. */
+/** A place for bytes. */
 export interface Store {
   /** For messages. */
   name: string;
-  /** The object, whole or as it comes, or null where there is none. Whatever it throws counts as the store being out of reach. */
+  /** The object, whole or as a stream, or null if there is none. Any error counts as the store being out of reach. */
   get(object: StoredObject, options: { signal: AbortSignal }): Promise<Uint8Array | ReadableStream<Uint8Array> | null>;
-  /** Keeps an object; absent from what is only read. */
+  /** Stores an object; absent from read-only stores. */
   put?: ((object: StoredObject, bytes: Uint8Array, options: { signal: AbortSignal }) => Promise<void>) | undefined;
 }
 
 /** An object's name in stores that have names: 64 hexadecimal digits. */
 export const objectName = (object: StoredObject): string => ("sealed" in object ? object.sealed : plainHex(object.digest));
 
-/** A URL without what may be secret in it: for messages. */
+/** A URL without possible secrets, for messages. */
 export const entryName = (url: string): string => url.replace(/\?.*/, "").replace(/\/\/[^/]*@/, "//");
 
-/** An object is longer than what is read or kept. */
+/** An object exceeds the limit. */
 export class TooLongError extends Error {
   override name = "TooLongError";
 

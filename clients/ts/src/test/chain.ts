@@ -1,4 +1,4 @@
-/** The development node with Muster on it, as a test moves it. */
+/** The development node with Muster on it, under a test's control. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
@@ -42,7 +42,7 @@ export type TestClient = Client<Transport, Chain, Account> &
 const OWNER = "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659";
 /** Milliseconds between looks at the chain. */
 export const TICK = 25;
-/** What every account begins with. */
+/** The initial balance of every account. */
 const FUNDS = parseEther("1000000");
 /** The chain with Muster on it, as the package brings it. */
 const STATE = new URL("../../state/", import.meta.url);
@@ -61,7 +61,7 @@ export async function findDevnode(): Promise<string> {
   return existsSync(built) ? built : PACKAGE;
 }
 
-/** Runs a program until its standard input ends, so that it does not outlive whoever holds the other end, however that ends. */
+/** Runs a program until its standard input closes, so that it ends with its parent, even if that is killed. */
 const WHILE_HELD = 'exec 3<&0; "$@" & program=$!; { cat <&3 >/dev/null; kill $program; } 2>/dev/null & wait $program';
 
 /** Starts the binary on a chain in a file. */
@@ -79,7 +79,7 @@ async function launch(binary: string, state: string): Promise<{ child: ChildProc
     child.on("error", reject);
     child.on("exit", (code) => {
       child.stdin.end();
-      // What a shell gives for a program that is not there, or is none.
+      // A shell's statuses for a missing program, or a file that is none.
       const absent = code === 126 || code === 127;
       const what = absent ? "could not be started: install muster-devnode with npm, or build it and name it in MUSTER_DEVNODE" : `ended with ${code}`;
       reject(new Error(`${binary} ${what}:\n${said}`));
@@ -95,7 +95,7 @@ export class DevelopmentChain {
   readonly definition: Chain;
   /** A client of Muster's owner. */
   readonly owner: TestClient;
-  /** What each account has sent last: two calls at once would take the same nonce. */
+  /** The last call of each account: two at once would take the same nonce. */
   readonly #sent = new Map<Address, Promise<unknown>>();
   private constructor(
     private readonly child: ChildProcess,
@@ -151,7 +151,7 @@ export class DevelopmentChain {
       .extend(musterActions({ address: this.address })) as unknown as TestClient;
   }
 
-  /** A new account with money. */
+  /** A new account with ether. */
   async fund(): Promise<ReturnType<typeof privateKeyToAccount>> {
     const account = privateKeyToAccount(generatePrivateKey());
     await this.#rpc("anvil_setBalance", [account.address, numberToHex(FUNDS)]);
@@ -169,7 +169,7 @@ export class DevelopmentChain {
     await this.mine();
   }
 
-  /** Changes a parameter as the owner; one whose change takes time has it pass. */
+  /** Changes a parameter as the owner; for a delayed change, lets the delay pass. */
   async setParameter(name: ParameterName, value: bigint): Promise<void> {
     const { number, delayed } = musterParameters.find((parameter) => parameter.name === name)!;
     if (!delayed) return void (await this.send(this.owner.account, "setParameter", [number, value]));
@@ -179,7 +179,7 @@ export class DevelopmentChain {
     await this.send(this.owner.account, "acceptParameter", [number]);
   }
 
-  /** Sends a call of Muster when those before it of the account are mined, having tried it first, and gives its result. */
+  /** Sends a call of Muster after a trial, once the account's earlier ones are mined, and returns its result. */
   send(account: Account, functionName: string, args: unknown[], value?: bigint): Promise<unknown> {
     const before = this.#sent.get(account.address) ?? Promise.resolve();
     const sent = before.then(() => this.#send(account, functionName, args, value));
@@ -199,7 +199,7 @@ export class DevelopmentChain {
     return result;
   }
 
-  /** Sends a call that may be refused for these reasons; gives the reason, or nothing. */
+  /** Sends a call that may be refused for these reasons; returns the reason, or nothing. */
   async attempt(account: Account, functionName: string, args: unknown[], expected: readonly string[]): Promise<string | undefined> {
     try {
       await this.send(account, functionName, args);

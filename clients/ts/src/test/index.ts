@@ -1,6 +1,6 @@
 /**
- * A network for tests: a development node with Muster deployed, and nodes that answer, are slow or cheat on demand. No Docker; all it
- * needs is the package `muster-devnode` beside this one. Works in any test runner on Node.js.
+ * A network for tests: a development node with Muster deployed, and nodes that answer, are slow or cheat on demand. Needs no Docker, only
+ * the package `muster-devnode` beside this one. Works in any test runner on Node.js.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -27,7 +27,7 @@ export interface TestNodeOptions {
   models?: readonly (string | bigint)[] | undefined;
   /** In wei, the least one if left out. */
   stake?: bigint | undefined;
-  /** What it does, until `behave` says otherwise; `answers` if left out. */
+  /** Its behaviour until a call of `behave`; `answers` if left out. */
   behaviour?: Behaviour | undefined;
   /** Milliseconds before a slow node answers, 1,000 if left out. */
   delay?: number | undefined;
@@ -41,7 +41,7 @@ export interface TestNode {
   readonly account: Account;
   /** Its GPU group. */
   readonly group: number;
-  /** What it does from now on, with the task it has as well. */
+  /** Sets its behaviour from now on, for its present task too. */
   behave(behaviour: Behaviour, delay?: number): void;
 }
 
@@ -49,17 +49,17 @@ export interface TestNode {
 export interface NetworkOptions {
   /** Its nodes; three that answer if left out. */
   nodes?: readonly TestNodeOptions[] | undefined;
-  /** Parameters that are to differ from their defaults. */
+  /** Parameters with other values than their defaults. */
   parameters?: Partial<Record<ParameterName, bigint>> | undefined;
-  /** Whether the network does what somebody has to do on a quiet chain: draws, validations, judgements, timeouts. True if left out. */
+  /** Whether the network makes the calls that somebody must make on a quiet chain: draws, validations, judgements, timeouts. True if left out. */
   drive?: boolean | undefined;
-  /** What the right result of a task is; if left out a picture (PNG) for Stable Diffusion, and else a text that names the input's digest. */
+  /** The right result of a task; if left out a picture (PNG) for Stable Diffusion, and else a text that names the input's digest. */
   run?: Run | undefined;
   /** Whether a node reports an error, as agents do, when no store has a task's input; it runs without one if left out. */
   needsInputs?: boolean | undefined;
-  /** The binary; if left out, what the environment variable MUSTER_DEVNODE names, else that of the package `muster-devnode`, of a checkout, of the PATH. */
+  /** The binary; if left out, that of the environment variable MUSTER_DEVNODE, else of the package `muster-devnode`, of a checkout, or of the PATH. */
   devnode?: string | undefined;
-  /** Told of what nodes were refused and nobody expected; printed if left out. */
+  /** Gets unexpected refusals of nodes' calls; they are printed if left out. */
   onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -73,7 +73,7 @@ export interface TestNetwork {
   /** An application's client. */
   readonly client: TestClient;
   readonly nodes: readonly TestNode[];
-  /** Where nodes put their results, as they publish, and look for inputs first; `storeUrl` serves the same by HTTP, and takes what is put there. */
+  /** Where nodes publish that they put their results, and look for inputs first; `storeUrl` serves the same by HTTP, with PUT. */
   readonly store: Store;
   readonly storeUrl: string;
   /** The client of another funded account. */
@@ -82,9 +82,9 @@ export interface TestNetwork {
   increaseTime(seconds: number): Promise<void>;
   /** Makes blocks. */
   mine(blocks?: number): Promise<void>;
-  /** Changes a parameter as the owner; one whose change takes time has it pass. */
+  /** Changes a parameter as the owner; for a delayed change, lets the delay pass. */
   setParameter(name: ParameterName, value: bigint): Promise<void>;
-  /** Takes an object out of the store, or puts another in its place. */
+  /** Removes an object from the store, or replaces it by another. */
   tamper(name: string, bytes?: Uint8Array): void;
   /** Ends it and removes its files. */
   stop(): Promise<void>;
@@ -135,7 +135,7 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
   }
 }
 
-/** Gives and takes objects by HTTP, as a store does, pages' ones too, and shows answers as an agent does. */
+/** Serves objects by HTTP, as a store does, to pages too, and streams answers as an agent does. */
 async function serve(objects: Map<string, Uint8Array>, streams: Streams): Promise<{ storeUrl: string; close: () => Promise<unknown> }> {
   const open = { "access-control-allow-origin": "*", "access-control-allow-methods": "*", "access-control-allow-headers": "*" };
   const server = createServer(async (request, response) => {
@@ -160,7 +160,7 @@ async function serve(objects: Map<string, Uint8Array>, streams: Streams): Promis
   return { storeUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
 
-/** Has nodes join and say where their results are and what seals inputs to them, and lists their GPU groups, so that all their tasks can be validated. */
+/** Has nodes join and publish their stores and keys, and lists their GPU groups, so that all their tasks can be validated. */
 async function join(chain: DevelopmentChain, wanted: readonly TestNodeOptions[], operators: Operators, storeUrl: string): Promise<void> {
   const { owner } = chain;
   const { value: least } = await owner.getParameter({ which: MIN_STAKE });

@@ -1,4 +1,4 @@
-/** What operators do with the tasks of their nodes, and what somebody has to do on a quiet chain. */
+/** Operators' handling of their nodes' tasks, and the calls that somebody must make on a quiet chain. */
 import { type Account, type Address, type Hex, bytesToHex, concatHex, formatLog, numberToHex, sha256, sliceHex, stringToBytes } from "viem";
 import { decode } from "../events.js";
 import { sampleWindow } from "../generated/numbers.js";
@@ -10,11 +10,11 @@ import type { MusterEvent, TaskSpec } from "../types.js";
 import { type DevelopmentChain, TICK } from "./chain.js";
 import type { Streams } from "./streams.js";
 
-/** What a node does with its tasks. */
+/** A node's behaviour. */
 export type Behaviour =
   /** It answers at once. */
   | "answers"
-  /** It answers after its `delay`, and shows a text until then as it grows. */
+  /** It answers after its `delay`, and streams a growing text until then. */
   | "slow"
   /** It answers with another result than it should. */
   | "cheats"
@@ -25,7 +25,7 @@ export type Behaviour =
   /** It commits, and never reveals. */
   | "withholds";
 
-/** What a task's right result is; its input is undefined where no store has it. */
+/** The right result of a task; its input is undefined if no store has it. */
 export type Run = (spec: TaskSpec, input: Uint8Array | undefined) => Uint8Array | Promise<Uint8Array>;
 
 interface Job {
@@ -34,7 +34,7 @@ interface Job {
   group: number;
   /** When it began, by the machine's clock. */
   since: number;
-  /** What a slow node shows meanwhile; null where nobody may see it. */
+  /** A slow node's stream; null if nobody may see it. */
   shows?: Uint8Array | null;
 }
 
@@ -48,7 +48,7 @@ interface Commitment {
   lotBlock: bigint;
 }
 
-/** A node and what it has to do. */
+/** A node and its work. */
 class Operator {
   job: Job | undefined;
   open: Commitment[] = [];
@@ -71,18 +71,18 @@ class Operator {
     return this.behaviour === behaviour;
   }
 
-  /** How far a slow node is with its job, from 0 to 1. */
+  /** A slow node's progress with its job, from 0 to 1. */
   part(job: Job): number {
     return this.does("slow") ? (Date.now() - job.since) / this.delay : 0;
   }
 
-  /** Whether it gets on with its job now. */
+  /** Whether it works on its job now. */
   ready(job: Job): boolean {
     return !this.does("silent") && Date.now() >= job.since + (this.does("slow") ? this.delay : 0);
   }
 }
 
-/** Refusals that only say that something else came first. */
+/** Refusals that only mean that another call came first. */
 const OVERTAKEN = [
   "DeadlinePassed",
   "DeadlineNotPassed",
@@ -101,9 +101,9 @@ const OVERTAKEN = [
 /** All nodes of a network, one step after the other. */
 export class Operators {
   readonly nodes: Operator[] = [];
-  /** What tasks ask for. */
+  /** The tasks' requests. */
   readonly #specs = new Map<bigint, { spec: TaskSpec; creator: Address }>();
-  /** Until when nodes with a task of their own have to do something. */
+  /** The deadlines of nodes with tasks of their own. */
   readonly #due = new Map<bigint, { node: number; deadline: bigint }>();
   /** The places of validation groups. */
   readonly #groups = new Map<bigint, number>();
@@ -122,7 +122,7 @@ export class Operators {
     this.nodes.push(new Operator(number, account, group, identity, behaviour, delay));
   }
 
-  /** Begins to look at the chain; gives what ends it. */
+  /** Begins to look at the chain; returns a function that ends it. */
   start(drive: boolean, onError: (error: unknown) => void): () => Promise<void> {
     let stopped = false;
     const loop = async () => {
@@ -205,7 +205,7 @@ export class Operators {
     }
   }
 
-  /** Answers a node's task, as far as it does. */
+  /** Answers a node's task, according to its behaviour. */
   async #work(node: Operator): Promise<void> {
     const { job, number, account } = node;
     if (!job) return;
@@ -236,7 +236,7 @@ export class Operators {
     await this.#attempt(account, "commit", [id, commitmentOf({ id, node: number, kind, value, salt })]);
   }
 
-  /** Shows what a slow node has of a text that nobody checks, and that is nobody's secret. */
+  /** Streams a slow node's part of a text, if nobody checks it and it is not private. */
   async #show(node: Operator, job: Job): Promise<void> {
     const part = node.part(job);
     if (part <= 0) return;
@@ -268,7 +268,7 @@ export class Operators {
     return input && isSealed(input) ? { ...(await openInput(input, node.identity)), isSecret: true } : input ? { input } : {};
   }
 
-  /** Reveals what a node has committed to, where it is time. */
+  /** Reveals a node's commitments whose time has come. */
   async #reveal(node: Operator, head: bigint): Promise<void> {
     if (node.does("withholds")) return;
     for (const commitment of [...node.open]) {
@@ -279,7 +279,7 @@ export class Operators {
     }
   }
 
-  /** What somebody has to do; gives whether anything waits for another block. */
+  /** Makes the calls that somebody must make; returns whether anything waits for another block. */
   async #keep(head: bigint): Promise<boolean> {
     const { owner } = this.chain;
     const { account } = owner;
@@ -287,7 +287,7 @@ export class Operators {
     const [pending, calls] = await Promise.all([owner.getPendingTasks(page), owner.getValidatorDraws(page)]);
     const due = (draws: readonly { drawBlock: bigint }[]) => draws.filter(({ drawBlock }) => drawBlock <= head).length;
     const drawn = due(pending);
-    // Draws are made in turn: a call that makes one kind alone does nothing while another's is due before.
+    // Draws come in order: a call for one kind alone does nothing while one of the other kind is due before.
     const count = Math.min(drawn + due(calls), page.count);
     if (count) await this.chain.send(account, "dispatch", [count]);
     let waits = pending.length > drawn || calls.length > 0;
@@ -301,7 +301,7 @@ export class Operators {
     const { timestamp } = await owner.getBlock();
     for (const [id, { node, deadline }] of this.#due) {
       if (timestamp <= deadline) continue;
-      // A lot has to be known for some blocks before anybody can end the task for not having revealed.
+      // A lot must be known for some blocks before anybody can end the task for not having revealed.
       if ((await this.#attempt(account, "expire", [node, id])) === "HashUnknown") waits = true;
     }
     for (const [id, place] of this.#groups) {
@@ -316,7 +316,7 @@ export class Operators {
   }
 }
 
-/** Perceptual hashes where there are no images: parts of the digest, as many as images were asked for, and none of them 0. */
+/** Perceptual hashes without images: parts of the digest, one for each image, and none of them 0. */
 function hashesOf(digest: Hex, images: number): Hex {
   const parts = Array.from({ length: 4 }, (_, i): Hex => {
     const part = sliceHex(digest, 8 * i, 8 * i + 8);

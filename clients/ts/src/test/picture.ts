@@ -1,4 +1,4 @@
-/** A picture, where nothing draws one: a PNG of sixteen squares in the colours that a digest has. */
+/** A substitute picture: a PNG of sixteen squares in the colours of a digest. */
 import { deflateSync } from "node:zlib";
 import { type Hex, concatBytes, hexToBytes, numberToBytes, stringToBytes } from "viem";
 

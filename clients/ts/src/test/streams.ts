@@ -10,11 +10,11 @@ interface Show {
   readers: Map<ServerResponse, number>;
 }
 
-/** What is shown of each task. */
+/** The streams by task. */
 export class Streams {
   readonly #shows = new Map<string, Show>();
 
-  /** Shows a part of a result, from 0 to 1, up to the end of a word; with all of it the stream ends. */
+  /** Streams a part of a result, from 0 to 1, up to the end of a word; with all of it the stream ends. */
   show(id: bigint, bytes: Uint8Array, part: number): void {
     const key = String(id);
     const show: Show = this.#shows.get(key) ?? { bytes, ends: [], over: false, readers: new Map() };
@@ -25,7 +25,7 @@ export class Streams {
     for (const reader of show.readers.keys()) this.#write(show, reader);
   }
 
-  /** Whether anything is shown of a task. */
+  /** Whether a task has a stream. */
   has(id: bigint): boolean {
     return this.#shows.has(String(id));
   }

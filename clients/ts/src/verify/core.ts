@@ -1,8 +1,8 @@
-/** `muster-core`, compiled to WASM: how nodes are weighed, a validation group is judged, and what is paid. */
+/** `muster-core`, compiled to WASM: nodes' weights, judgements of validation groups, and payments. */
 import { type Hex, hexToBigInt, sliceHex } from "viem";
 import { verifier } from "../generated/verifier.js";
 
-/** How a member stands when its group is judged. */
+/** A member's state when its group is judged. */
 export type Stage = "none" | "answered" | "failed" | "withheld" | "timedOut";
 const STAGES: readonly Stage[] = ["none", "answered", "failed", "withheld", "timedOut"];
 
@@ -13,11 +13,11 @@ export interface Standing {
   elapsed: number;
   /** When it committed, in seconds since 1970. */
   at: number;
-  /** What it answered. */
+  /** Its answer. */
   answer: Hex;
 }
 
-/** What a group comes to, by the interface's numbers. */
+/** The judgement of a group, by the interface's numbers. */
 export interface Judgement {
   outcome: number;
   /** The member that it names: the fastest right one, or the only one that answered. */
@@ -44,7 +44,7 @@ interface Exports {
 /** The four numbers of 64 bits in a word. */
 const quarters = (word: Hex) => [0, 8, 16, 24].map((at) => hexToBigInt(sliceHex(word, at, at + 8))) as [bigint, bigint, bigint, bigint];
 const split = (value: bigint): [bigint, bigint] => [value >> 64n, BigInt.asUintN(64, value)];
-/** WASM gives numbers with a sign. */
+/** WASM numbers are signed. */
 const join = (half: (which: number) => bigint): bigint => (BigInt.asUintN(64, half(1)) << 64n) | BigInt.asUintN(64, half(0));
 
 /** The formulas. */
@@ -52,7 +52,7 @@ export class Core {
   private constructor(private readonly wasm: Exports) {}
 
   static #loading: Promise<Core> | undefined;
-  /** Compiled when it is first asked for. */
+  /** Compiled on first use. */
   static load(): Promise<Core> {
     Core.#loading ??= (async () => {
       const bytes = Uint8Array.from(atob(verifier), (letter) => letter.charCodeAt(0));
@@ -62,7 +62,7 @@ export class Core {
     return Core.#loading;
   }
 
-  /** `images` is how many an answer has, 0 where answers have to be equal; `most` the bits in which equal ones may differ. */
+  /** `images` is the number of an answer's images, 0 where answers must be equal; `most` the bits in which equal ones may differ. */
   judge(members: readonly Standing[], images: number, most: number): Judgement {
     const values = [0, 1, 2].flatMap((i) => {
       const { stage, elapsed, at, answer } = members[i] ?? { stage: "none", elapsed: 0, at: 0, answer: `0x${"00".repeat(32)}` as Hex };
@@ -79,18 +79,18 @@ export class Core {
     return this.wasm.has_images(...quarters(answer), images) === 1;
   }
 
-  /** What one node is paid for a task that can be sampled. */
+  /** The pay of one node for a task that can be sampled. */
   payment(fee: bigint, sampleBps: number): bigint {
     return join((half) => this.wasm.payment(...split(fee), sampleBps, half));
   }
 
-  /** What the right ones of a group share of a fee, if so many of its `members` reported an error. */
+  /** The pot of a fee that a group's right members share, if `failed` of its `members` reported an error. */
   potOfFee(fee: bigint, members: number, failed: number): bigint {
     return join((half) => this.wasm.pot_of_fee(...split(fee), members, failed, half));
   }
 
   /**
-   * The same of a sampled task that is scored, of which one payment is `single`: what comes out of its fee, and what is asked of the reserve.
+   * The pot of a scored, sampled task with a payment of `single`: the parts from its fee and from the reserve.
    * `answered` says whether its first member revealed an answer.
    */
   potOfPayments(fee: bigint, single: bigint, members: number, failed: number, answered: boolean): { fee: bigint; reserve: bigint } {
@@ -130,8 +130,8 @@ export class Core {
   }
 
   /**
-   * A node's weight for a task, a wad. `stake` and `largest`, that of all joined nodes, are in stake units; `total` models are required, of
-   * which the node holds `local` and used `used` in its last task.
+   * A node's weight for a task, a wad. `stake` and `largest`, that of all joined nodes, are in stake units. Of the `total` required models
+   * the node holds `local` and used `used` in its last task.
    */
   weight(stake: bigint, largest: bigint, longTerm: bigint, h: bigint, [local, used, total]: readonly [number, number, number] = [0, 0, 0]): bigint {
     return this.wasm.weight(stake, largest, longTerm, h, local, used, total);

@@ -1,4 +1,4 @@
-/** What the chain says of a task: its events, the blocks they are in, and the parameters of their time. */
+/** The chain's facts about a task: its events, their blocks, and the parameters of their time. */
 import { type Hash, type RpcLog, formatLog, numberToHex, parseEventLogs, toEventSelector } from "viem";
 import type { MusterClient } from "../client.js";
 import { birthOf, logsOf, newest, patiently } from "../endpoint.js";
@@ -11,7 +11,7 @@ import type { Replayed, replayTransaction } from "../replay.js";
 import type { GetTaskParameters } from "../tasks.js";
 import type { MusterEvent } from "../types.js";
 
-/** A block; of one that the node does not have any more there is none. */
+/** A block; none if the node no longer has it. */
 export interface Block {
   hash: Hash;
   /** In seconds since 1970. */
@@ -27,7 +27,7 @@ export interface Change {
   logIndex: number;
 }
 
-/** All that {@link verify} looks at. */
+/** The facts that {@link verify} uses. */
 export interface Facts {
   /** The task's, in their order. */
   events: readonly MusterEvent[];
@@ -36,25 +36,25 @@ export interface Facts {
   blocks: ReadonlyMap<bigint, Block>;
   /** All changes of parameters, in their order. */
   changes: readonly Change[];
-  /** What they are now. */
+  /** Their present values. */
   parameters: ReadonlyMap<number, bigint>;
-  /** What the transactions came to that drew its nodes, or judged a group chosen by ratings, when they were done again; none where nobody did. */
+  /** The outcomes of repeated transactions: those that drew its nodes, or judged a group chosen by ratings; none without `replay`. */
   replays?: ReadonlyMap<Hash, Replayed> | undefined;
 }
 
 /** Parameters of {@link gather}. */
 export type GatherParameters = GetTaskParameters & {
-  /** What does transactions again: `replayTransaction` of `muster-client/replay`. Without it draws are not checked. */
+  /** Repeats transactions: `replayTransaction` of `muster-client/replay`. Without it draws are not checked. */
   replay?: typeof replayTransaction | undefined;
 };
 
-/** Events that say who was chosen. */
+/** Events that name the drawn nodes. */
 const CHOSEN = ["TaskStarted", "GroupFormed"];
 const RATED = 3;
 
 const ASKED = ["downloadTime", "hammingMost", "sampleBps", "sampleDelay", "slashImages", "slashTimes"] as const;
 
-/** Asks for it. */
+/** Collects the facts. */
 export async function gather(client: MusterClient, parameters: GatherParameters): Promise<Facts> {
   const { address, id, blockRange, replay } = parameters;
   const toBlock = parameters.toBlock ?? (await newest(client));
@@ -66,7 +66,7 @@ export async function gather(client: MusterClient, parameters: GatherParameters)
   const ask = async (fromBlock: bigint, toBlock: bigint, topics: `0x${string}`[]) =>
     decode(await logsOf(client, { address, fromBlock, toBlock, blockRange }, [topics]));
 
-  // Also from before the task: what a parameter was then, the last change says.
+  // Also from before the task: a parameter's value is that of its last change.
   const changed = musterAbi.find((item) => item.type === "event" && item.name === "ParameterChanged")!;
   const changes: Change[] = [];
   for (const { eventName, args, blockNumber, logIndex } of await ask(birth, toBlock, [toEventSelector(changed as never)])) {
@@ -96,7 +96,7 @@ export async function gather(client: MusterClient, parameters: GatherParameters)
   };
 }
 
-/** A parameter as it was when an event happened. */
+/** A parameter's value at an event. */
 export function parameterAt({ changes, parameters }: Facts, parameter: number, event: MusterEvent): bigint {
   const own = changes.filter((change) => change.parameter === parameter);
   const isBefore = ({ blockNumber, logIndex }: Change) =>

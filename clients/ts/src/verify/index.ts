@@ -1,20 +1,20 @@
 /**
- * Checks what the contract did with a task against what the chain says of it: events, blocks' hashes and times, and the formulas of
- * `muster-core`, here as WASM. Its user trusts the node that it asks for events and blocks, and not the contract's results.
+ * Checks the contract's handling of a task against the chain: events, blocks' hashes and times, and the formulas of
+ * `muster-core`, here as WASM. Its user trusts the node for events and blocks, but not the contract's results.
  *
- * | | from what |
+ * | | from |
  * | --- | --- |
  * | deadline | the block's time and the task's limit |
- * | commitment | what was revealed, hashed anew |
+ * | commitment | the revealed answer, hashed anew |
  * | lot | the hash of the commitment's block, and `sampleBps` when the task was created |
- * | judgement, scores | what was revealed, the times of starts and commitments, and `hammingMost` when it was judged |
- * | slashes | the judgement, what was left of the fee, `slashTimes` when the task was created, and `slashImages` when it was judged |
- * | payout | the judgement, what was left of the fee, and the reserve that was left |
+ * | judgement, scores | the revealed answers, the times of starts and commitments, and `hammingMost` when it was judged |
+ * | slashes | the judgement, the rest of the fee, `slashTimes` when the task was created, and `slashImages` when it was judged |
+ * | payout | the judgement, the rest of the fee, and the rest of the reserve |
  *
- * | draw | with `replay`: the transaction done again on the words that the contract's storage had in the block before |
+ * | draw | with `replay`: the transaction repeated on the words of the contract's storage in the block before |
  *
- * A draw cannot be checked from events: who could be drawn, and with what weight, stands in the sampler's words at that block. Nor can it be
- * said whether a scope had nodes enough for scores.
+ * Events alone cannot prove a draw: the possible nodes and their weights are in the sampler's words at that block. Nor do they
+ * show whether a scope had enough nodes for scores.
  */
 import { type Hex, concatHex, hexToBigInt, keccak256, numberToHex, sliceHex, zeroHash } from "viem";
 import type { MusterClient } from "../client.js";
@@ -30,20 +30,20 @@ export { type Judgement, type Standing, type Stage, Core } from "./core.js";
 export type { Subject } from "./note.js";
 export { type Block, type Change, type Facts, type GatherParameters, gather } from "./facts.js";
 
-/** What came of it. */
+/** A check and its result. */
 export interface Check {
   subject: Subject;
-  /** Whose, where it is a node's. */
+  /** The node that it concerns, if any. */
   node?: number | undefined;
-  /** Where nothing is known that would decide it, it is not checkable here. */
+  /** Without the deciding facts it is not checkable here. */
   result: "ok" | "wrong" | "not checkable here";
-  /** What was compared, or what is missing. */
+  /** The comparison, or the missing facts. */
   because: string;
 }
 
 const ANSWER = 0;
 const [SINGLE, SAMPLED, RATED] = [0, 1, 3];
-/** Reasons of `TaskAborted`: those for which the start fee is kept, and timeouts. */
+/** Reasons of `TaskAborted`: those with the start fee kept, and timeouts. */
 const [TIMEOUT, CANCELLED, EXPIRED] = [0, 1, 3];
 /** The outcome of a group whose task goes to another. */
 const RESCHEDULED = 4;
@@ -57,7 +57,7 @@ export function lotOf(hash: Hex, id: bigint): bigint {
     const words = keccak256(concatHex([seed, numberToHex(i / 4n, { size: 8 })]));
     const from = Number(i % 4n) * 8;
     const wide = hexToBigInt(sliceHex(words, from, from + 8)) * n;
-    // Without bias: the few that would give one are skipped.
+    // Rejects the few values that would cause a bias.
     if (wide % ONE >= (ONE - n) % n) return wide / ONE;
   }
 }
@@ -68,7 +68,7 @@ export async function verifyTask(client: MusterClient, parameters: GatherParamet
   return verify(facts, core);
 }
 
-/** The same from what has been asked for before. */
+/** The same check from facts collected before. */
 export function verify(facts: Facts, core: Core): Check[] {
   const checks: Check[] = [];
   const note: Note = (subject, holds, because, node) => {
@@ -98,7 +98,7 @@ export function verify(facts: Facts, core: Core): Check[] {
   const [revealed] = named(events, "AnswerRevealed");
   const [sampled] = named(events, "TaskSampled");
   const rescheduled = named(events, "GroupSettled").filter(({ args }) => args.outcome === RESCHEDULED);
-  // Whoever calls validators is paid out of the fee, and so is each group that finds no majority.
+  // The fee pays the call of validators, and each group without a majority.
   const left = [sampled?.args.paid ?? 0n, ...rescheduled.map(({ args }) => args.startFee)].reduce((left, spent) => left - spent, fee);
   const payment = core.payment(left, bps);
   const startFee = core.part(left, startFeeBps);
@@ -113,7 +113,7 @@ export function verify(facts: Facts, core: Core): Check[] {
       note("payout", paid === fee, `${paid} of a fee of ${fee}`, node);
     } else {
       note("answer", revealed?.args.kind === ANSWER && revealed.args.value === resultDigest, "What was paid for is what was revealed.", node);
-      // Which of the two says whether its scope had nodes enough, which no event does.
+      // The choice depends on whether its scope had enough nodes, which no event says.
       note("payout", paid === fee || paid === payment, `${paid} of a fee of ${fee}, of which one payment is ${payment} where tasks are scored`, node);
     }
   } else if (failed) {
@@ -124,12 +124,12 @@ export function verify(facts: Facts, core: Core): Check[] {
     const { reason, refund } = aborted.args;
     const kept = [TIMEOUT, CANCELLED, EXPIRED].includes(reason) ? startFee : 0n;
     const rest = left - kept;
-    // A node that missed its time to reveal has paid for sampled tasks, where tasks are scored.
+    // Where tasks are scored, a node that missed its time to reveal has paid for sampled tasks.
     const saved = reason === TIMEOUT && committed ? left - payment : 0n;
     const less = rest - (saved < rest ? saved : rest);
     note("payout", aborted.args.startFee === kept && (refund === rest || refund === less), `${refund} back of a fee of ${left}, a start fee of ${aborted.args.startFee}`);
   } else if (settled && spec.redundancy === RATED) {
-    // Ratings, and what an application's profile was, stand in no event.
+    // Ratings and applications' profiles are in no event.
     for (const event of named(events, "GroupSettled")) {
       for (const subject of ["judgement", "payout"] as const) redone(facts, event, subject, note);
     }
@@ -141,7 +141,7 @@ export function verify(facts: Facts, core: Core): Check[] {
   return checks;
 }
 
-/** What the transaction of an event came to when it was done again. */
+/** The result of an event's repeated transaction. */
 function redone({ replays }: Facts, { transactionHash }: MusterEvent, subject: Subject, note: Note, node?: number): void {
   const { same, because } = replays?.get(transactionHash) ?? { same: undefined, because: "It takes the words of storage at that block, and `replay`." };
   note(subject, same, because, node);
@@ -161,13 +161,13 @@ function starts(facts: Facts, timeLimit: number, note: Note): void {
     }
     const given = args.deadline - now;
     const limits = [BigInt(timeLimit)];
-    // Who lacks a model has longer.
+    // A node that lacks a model has longer.
     if (eventName === "MemberStarted") limits.push(BigInt(timeLimit) + parameterAt(facts, downloadTime, event));
     note("deadline", limits.includes(given), `${given} s, where ${limits.join(" or ")} are given`, args.node);
   }
 }
 
-/** What was committed to is what was revealed. */
+/** Revealed answers match their commitments. */
 function commitments({ events }: Facts, core: Core, images: number, note: Note): void {
   const opened = named(events, "AnswerRevealed");
   for (const { args } of named(events, "AnswerCommitted")) {
@@ -198,7 +198,7 @@ function lot(facts: Facts, committed: Named<"AnswerCommitted">, bps: bigint, not
   const [drawn, happened] = [lotOf(hash, id), whatHappened(facts.events)];
   const said = `${drawn}, and below ${bps} is sampled`;
   if (happened === undefined) return note("lot", undefined, `${said}; nobody has acted on it yet.`, node);
-  // Where nobody acted while the hash was to be had, it counts as not sampled; see docs/validation.md.
+  // If nobody acted while the hash was available, it counts as not sampled; see docs/validation.md.
   const late = happened === "timed out" && drawn < bps;
   note("lot", late ? undefined : drawn < bps === (happened === "sampled"), late ? `${said}, but it timed out: right only if the hash was too old by then.` : said, node);
 }

@@ -1,4 +1,4 @@
-/** The judgement of a validation group, made again. */
+/** Repeats the judgement of a validation group. */
 import { zeroHash } from "viem";
 import { slashImages, slashTimes } from "../generated/numbers.js";
 import type { Core, Standing } from "./core.js";
@@ -10,15 +10,15 @@ const [AGREED, ALONE, DIFFERING, UNANSWERED] = [0, 1, 2, 3];
 const VERDICTS = ["none", "right", "wrong", "withheld", "error reported", "timed out", "open"];
 const [WRONG, WITHHELD] = [2, 3];
 
-/** What is known of the task. */
+/** The known terms of the task. */
 interface Terms {
   created: Named<"TaskCreated">;
   settled: Named<"GroupSettled">;
-  /** That an answer has; 0 where answers have to be equal. */
+  /** The number of its images; 0 where answers must be equal. */
   images: number;
-  /** What was left of its fee. */
+  /** The rest of its fee. */
   fee: bigint;
-  /** Of a node, where tasks are scored. */
+  /** A node's payment, where tasks are scored. */
   payment: bigint;
   startFee: bigint;
   /** Bits in which the hashes of equal images may differ. */
@@ -36,7 +36,7 @@ export function judged(facts: Facts, core: Core, { created, settled, images, fee
   if (!members.every((member) => member !== undefined)) return note("judgement", undefined, "Not all blocks of starts and commitments are known.");
 
   const judgement = core.judge(members, images, most);
-  // Only of a sampled task the first member was there before the others; else one answer alone decides nothing.
+  // Only a sampled task has a first member before the others; otherwise a single answer decides nothing.
   const alone = judgement.outcome === ALONE && (isReplicated || judgement.named !== 0);
   const outcome = alone ? UNANSWERED : judgement.outcome;
   const answer = outcome < DIFFERING ? members[judgement.named!]!.answer : zeroHash;
@@ -48,7 +48,7 @@ export function judged(facts: Facts, core: Core, { created, settled, images, fee
     note("judgement", verdict === judgement.verdicts[i], `${VERDICTS[verdict]}, where ${VERDICTS[judgement.verdicts[i]!]} follows`, node);
   });
 
-  // Scores are told between a member's verdict and the next.
+  // A member's scores come between its verdict and the next.
   nodes.forEach((node, i) => {
     const from = told.find(({ args }) => args.node === node)?.logIndex ?? Number.POSITIVE_INFINITY;
     const to = Math.min(settled.logIndex, ...told.map(({ logIndex }) => logIndex).filter((index) => index > from));
@@ -65,7 +65,7 @@ export function judged(facts: Facts, core: Core, { created, settled, images, fee
     const counts = scored && (images === 0 || parameterAt(facts, slashImages, settled) > 0n) && [WRONG, WITHHELD].includes(verdict);
     const due = counts ? parameterAt(facts, slashTimes, created) * (isReplicated ? fee / 3n : fee) : 0n;
     if (taken === undefined) return note("slashes", due === 0n, due ? `nothing was taken, where ${due} follows` : "none", node);
-    // How much there was to take, and how much is a stake unit, is not told here.
+    // The available stake and the stake unit are not known here.
     note("slashes", taken < due ? undefined : taken === due, `${taken} was taken, where ${due} follows, as far as there is so much`, node);
   }
 
@@ -84,7 +84,7 @@ export function judged(facts: Facts, core: Core, { created, settled, images, fee
         ? core.potOfPayments(fee, payment, nodes.length, failed, answered)
         : { fee: core.potOfFee(fee, nodes.length, failed), reserve: 0n };
     const whole = due.fee + due.reserve;
-    // What the fee lacks comes out of the reserve, of which one wei stays.
+    // The reserve covers the lack of the fee, down to one wei.
     const drained = pot >= due.fee && pot < whole && reserve <= 1n;
     note("payout", pot === whole || drained, `${pot} were shared, where ${whole} are, as far as the reserve goes`);
   }
@@ -95,7 +95,7 @@ export function judged(facts: Facts, core: Core, { created, settled, images, fee
   });
 }
 
-/** How a member stood when its group was judged; undefined where a block is missing that says when it began or committed. */
+/** A member's state when its group was judged; undefined if the block of its beginning or its commitment is missing. */
 function standing({ events, blocks }: Facts, node: number): Standing | undefined {
   const committed = named(events, "AnswerCommitted").find(({ args }) => args.node === node);
   if (!committed) return { stage: "timedOut", elapsed: 0, at: 0, answer: zeroHash };

@@ -1,12 +1,12 @@
-/** What the checks have in common. */
+/** Shared by the checks. */
 import type { MusterEvent } from "../types.js";
 
-/** What was looked at. */
+/** The subject of a check. */
 export type Subject = "draw" | "deadline" | "commitment" | "lot" | "answer" | "judgement" | "scores" | "slashes" | "payout";
 
 /** An event by its name. */
 export type Named<name extends MusterEvent["eventName"]> = Extract<MusterEvent, { eventName: name }>;
-/** Notes a check: whether it holds, or undefined where that cannot be told. */
+/** Records a check: whether it holds, or undefined if unknown. */
 export type Note = (subject: Subject, holds: boolean | undefined, because: string, node?: number) => void;
 
 /** The events of a name. */

@@ -1,11 +1,11 @@
-// What a Kubo node answers by its RPC and its gateway, as https://docs.ipfs.tech/reference/kubo/rpc/ has it; CIDs are those of multiformats' own hash of
-// what came. It is not Kubo, which no registry has.
+// A server with Kubo's RPC and gateway, after https://docs.ipfs.tech/reference/kubo/rpc/; CIDs are multiformats' own hashes of the received bytes.
+// It is not Kubo, which no registry has.
 import { createServer } from "node:http";
 import { CID } from "multiformats/cid";
 import * as raw from "multiformats/codecs/raw";
 import { sha256 } from "multiformats/hashes/sha2";
 
-/** Starts it; gives its URL, its blocks by their CIDs, what was pinned elsewhere, and what ends it. */
+/** Starts it; returns its URL, its blocks by their CIDs, remote pins, and a function that ends it. */
 export async function startIpfs() {
   const [blocks, pins] = [new Map(), []];
   const server = createServer(async (request, response) => {

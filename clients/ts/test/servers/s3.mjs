@@ -1,4 +1,4 @@
-// A server of S3: s3rver, which keeps objects, behind AWS's own implementation of signatures, which s3rver does not check. `read` lets anybody read.
+// A server of S3: s3rver, which stores objects, behind AWS's own implementation of signatures, which s3rver does not check. `read` allows public reading.
 import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -12,7 +12,7 @@ export const credentials = { accessKeyId: "S3RVER", secretAccessKey: "a secret" 
 
 const dateOf = (text) => new Date(text.replace(/^(....)(..)(..)T(..)(..)(..)Z$/, "$1-$2-$3T$4:$5:$6Z"));
 
-/** What is wrong with a request's signature, if anything. */
+/** The defect of a request's signature, if any. */
 async function wrong({ method, url, headers }, body, region) {
   const signer = new SignatureV4({ service: "s3", region, credentials, sha256: Sha256, uriEscapePath: false, applyChecksum: true });
   const { pathname, searchParams } = new URL(url, "http://s3");
@@ -24,7 +24,7 @@ async function wrong({ method, url, headers }, body, region) {
     const expiresIn = Number(query["X-Amz-Expires"]);
     if (Date.now() > signingDate.getTime() + 1_000 * expiresIn) return "expired";
     if (query["X-Amz-SignedHeaders"] !== "host") return "headers";
-    // What the signer adds itself.
+    // Without the fields that the signer adds itself.
     const own = Object.fromEntries(Object.entries(query).filter(([name]) => !/^X-Amz-(Signature|Algorithm|Credential|Date|Expires|SignedHeaders)$/.test(name)));
     const signed = await signer.presign({ ...request, headers: { host: headers.host, "x-amz-content-sha256": "UNSIGNED-PAYLOAD" }, query: own }, { signingDate, expiresIn, unhoistableHeaders: new Set(["x-amz-content-sha256"]), unsignableHeaders: new Set(["x-amz-content-sha256"]) });
     return signed.query["X-Amz-Signature"] === given ? undefined : "signature";
@@ -38,7 +38,7 @@ async function wrong({ method, url, headers }, body, region) {
   return signed.headers.authorization.endsWith(`Signature=${signature}`) ? undefined : "signature";
 }
 
-/** Starts it, with a bucket `images`; gives its URL, and what ends it. */
+/** Starts it, with a bucket `images`; returns its URL, and a function that ends it. */
 export async function startS3({ read = false, region = "us-east-1" } = {}) {
   const directory = await mkdtemp(join(tmpdir(), "muster-s3-"));
   const bucket = new S3rver({ port: 0, address: "127.0.0.1", silent: true, directory, configureBuckets: [{ name: "images", configs: [] }] });
