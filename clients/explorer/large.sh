@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How the explorer bears a large network: generates its database in PostgreSQL, serves it, and measures the first view in Chromium and many viewers at once. Prints
-# the tables of clients/explorer/README.md, and what else the machine had to do.
+# The explorer with a large network: generates its database in PostgreSQL, serves it, and measures the first view in Chromium and many viewers at once. Prints
+# the tables of clients/explorer/README.md, and the machine's other load.
 #   clients/explorer/large.sh                            100,000 nodes, 1,000,000 tasks, 1,000 viewers: some ten minutes
 #   NODES=1000 TASKS=20000 VIEWERS=50 clients/explorer/large.sh
 #   SERVERS=2                                            as many `ponder serve`, viewers divided among them

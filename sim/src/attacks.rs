@@ -1,4 +1,4 @@
-//! What attacks on validation come to: the adversary's search over many lives, single prices, and the page about them.
+//! The results of attacks on validation: the adversary's search over many lives, single prices, and the page about them.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -26,9 +26,9 @@ const RATES: [u64; 2] = [1_000, 3_000];
 const SHARES: [u32; 6] = [1, 5, 10, 20, 33, 50];
 /// Shares of one-sender blocks, in hundredths.
 const ALONE_IN: [u64; 8] = [0, 1, 5, 10, 25, 50, 75, 90];
-/// What a wrong answer costs by default, in fees.
+/// The default slash for a wrong answer, in fees.
 const SLASH: f64 = 20.0;
-/// Fifty tens: nodes, the adversary's, policy, and who holds a required model.
+/// Fifty tens: nodes, the adversary's, policy, and the holders of a required model.
 const TENS: [(u64, u32, u8, Required); 8] = [
     (20, 1, 2, Required::Nothing),
     (20, 4, 2, Required::Nothing),
@@ -55,7 +55,7 @@ pub struct Options {
     pub out: PathBuf,
 }
 
-/// What was found.
+/// The findings.
 struct Found {
     strategies: BTreeMap<Strategy, Tally>,
     today: Hunted,
@@ -68,7 +68,7 @@ struct Found {
 /// Searches, measures and writes the page.
 ///
 /// # Errors
-/// A file that can't be written. What must not be stops it, with the season and the life in which it was.
+/// A file that can't be written. A forbidden event stops it, with its season and life.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     fs::create_dir_all(&options.out).map_err(|e| format!("can't create {}: {e}", options.out.display()))?;
     let start = Instant::now();
@@ -102,7 +102,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     let path = options.out.join("attacks.md");
     fs::write(&path, &text).map_err(|e| format!("can't write {}: {e}", path.display()))?;
     eprintln!("All of it took {:.0} s.", start.elapsed().as_secs_f64());
-    // Whoever stops reading has seen enough.
+    // A reader may stop early.
     let _ = std::io::stdout().write_all(format!("{text}\n{}\n", path.display()).as_bytes());
     Ok(())
 }

@@ -30,9 +30,9 @@ impl LogRating {
 /// The paper's lower bound on the likelihood of correctness, equation (2), extended to even groups.
 ///
 /// By the inequality of the means each sum over the subsets of m members is at least their number times the geometric
-/// mean of its terms. A member occurs in a share a_m = C(n-1, m-1) / C(n, m) = m / n of those subsets, so with the
-/// geometric means R of all r and Q of all 1 - r the bound is sum over m >= majority of C(n, m) R^m Q^(n-m). Nothing in
-/// this asks for an odd n; an even group needs n/2 + 1 answers.
+/// mean of its terms. A member occurs in a share a_m = C(n-1, m-1) / C(n, m) = m / n of those subsets. With the
+/// geometric means R of all r and Q of all 1 - r, the bound is thus the sum over m >= majority of C(n, m) R^m Q^(n-m).
+/// Nothing in this requires an odd n; an even group needs n/2 + 1 answers.
 ///
 /// Unlike the likelihood itself the bound may fall when a rating rises (it is 0 as soon as one rating is 0, and only
 /// the product of all ratings when one is 1). Within 1e-16 of the true value of the bound.

@@ -33,14 +33,14 @@ const CHAINS: [(&str, f64); 4] = [
     ("the same, for nine seconds", 60.0),
     ("a chain of one's own at 100 Mgas/s", 100.0),
 ];
-/// Which of them the instances are counted for.
+/// Those for which the instances are counted.
 const COUNTED: [usize; 2] = [1, 3];
 /// Base fees in gwei: the floor of Arbitrum One, that of Sepolia, and a busy time.
 const FEES: [f64; 3] = [0.02, 0.2, 2.0];
 /// Prices of a unit of data on L1, in gwei.
 const DATA: [f64; 3] = [0.1, 1.0, 10.0];
 
-/// What to do, and where to put it.
+/// The study's options, and the folder of its output.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Nodes of the network that is divided, a power of four.
@@ -56,18 +56,18 @@ pub struct Options {
 
 /// Gas and data of a task.
 struct Task {
-    /// What kind of task.
+    /// The kind of task.
     name: &'static str,
     gas: f64,
 }
 
-/// What was measured.
+/// The measurements.
 struct Measured {
     compiler: String,
     tasks: Vec<Task>,
     /// Compressed bytes of creating a task and of handing in its result.
     data: u64,
-    /// What the demonstration replayed.
+    /// The result of the demonstration's replay.
     replayed: u64,
 }
 
@@ -222,7 +222,7 @@ impl Page<'_> {
         out
     }
 
-    /// What the table shows, in words.
+    /// The table's contents, in words.
     fn shown(&self) -> String {
         let of =
             |division: Division, size: u32| self.divided.iter().find(|d| d.division == division && d.nodes / d.instances == size);

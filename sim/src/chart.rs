@@ -9,26 +9,26 @@ use muster_core::wad::{neg_ln_wad, WAD};
 use crate::numbers::number;
 use crate::statistics::Estimate;
 
-/// Told apart by people who see colours differently (Okabe and Ito's palette).
+/// Distinguishable with colour blindness (Okabe and Ito's palette).
 const COLOURS: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#444444"];
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 74.0;
 const RIGHT: f64 = 20.0;
-/// What a letter of 12 units takes at most, on average.
+/// The largest average width of a letter of 12 units.
 const LETTER: f64 = 6.6;
 /// Between the baselines of two labels.
 const LABEL_ROW: f64 = 14.0;
 const PLOT_HEIGHT: f64 = 280.0;
 const LEGEND_ROW: f64 = 20.0;
 
-/// What both kinds of picture have.
+/// The common parts of both kinds of picture.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     pub title: String,
-    /// What the axis shows, with its unit.
+    /// The quantity on the axis, with its unit.
     pub y: String,
-    /// What the intervals are.
+    /// The meaning of the intervals.
     pub note: String,
 }
 
@@ -318,8 +318,8 @@ impl Canvas {
         self.line((middle - cap, high), (middle + cap, high), "#222222", "");
     }
 
-    /// Names at the ends of their lines: where one ends, how high, its name and colour. A thin line leads to those that had to
-    /// give way.
+    /// Names at the ends of their lines: where one ends, how high, its name and colour. A thin line leads to those that were
+    /// moved to avoid an overlap.
     fn labels(&mut self, mut ends: Vec<(f64, f64, &str, &str)>) {
         ends.sort_by(|a, b| a.1.total_cmp(&b.1));
         let heights: Vec<f64> = ends.iter().map(|end| end.1).collect();

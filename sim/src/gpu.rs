@@ -1,4 +1,4 @@
-//! Which GPU a name means, and how much VRAM it has: what sells today and what stands in data centres.
+//! The GPU that a name means, and its VRAM: current cards, and those in data centres.
 //!
 //! Names are read as people and tools write them: case, vendor and form factor do not matter, nor whether words are joined by
 //! spaces, dashes, underscores or nothing. `NVIDIA A100-SXM4-80GB`, `a100_80g` and `A100 80 GB` are one card. Where a card is sold
@@ -127,7 +127,7 @@ fn sizes(card: &str) -> Option<&'static [u16]> {
     })
 }
 
-/// What a name says.
+/// The card that a name means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
     /// One spelling for all: equal for names of one card.
@@ -190,11 +190,11 @@ impl fmt::Display for Unread {
 /// The most GiB of a card.
 pub const VRAM_MOST: u16 = 960;
 
-/// Reads a name. With `vram` from elsewhere any name will do; without, the card has to be known or the name has to say its
+/// Reads a name. With `vram` from elsewhere any name will do; without, the card must be known or the name must include its
 /// size.
 ///
 /// # Errors
-/// A card that is not known, or a size that it is not sold with.
+/// An unknown card, or a size that it is not sold with.
 pub fn read(name: &str, vram: Option<u16>) -> Result<Card, Unread> {
     let words: Vec<String> = name
         .split(|letter: char| !letter.is_ascii_alphanumeric())

@@ -1,4 +1,4 @@
-//! What a run of rounds is, and how its groups are formed.
+//! The parameters of a run of rounds, and the formation of its groups.
 
 use std::cmp::Reverse;
 
@@ -48,7 +48,7 @@ impl Algorithm {
 /// How the likelihood of correctness of a group is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Measure {
-    /// The paper's lower bound (2), what it uses unless it says otherwise.
+    /// The paper's lower bound (2), its default.
     Bound,
     Exact,
 }
@@ -64,7 +64,7 @@ impl Measure {
     }
 }
 
-/// What a climb is told of a round.
+/// A climb's feedback from a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feedback {
     /// The groups that reached a majority, as the paper does.
@@ -108,17 +108,17 @@ pub struct Run {
     pub alpha: u64,
     pub rounds: u32,
     pub blackout: Option<Blackout>,
-    /// Which workers are drawn from the population.
+    /// The seed of the workers drawn from the population.
     pub population_seed: u64,
     /// Everything else that is random.
     pub run_seed: u64,
-    /// Whether to keep what every single round brought.
+    /// Whether to keep every single round's results.
     pub keep_rounds: bool,
     /// Whether to compare both measures on every group.
     pub compare_measures: bool,
 }
 
-/// A worker as the server sees it, and what only the worker knows.
+/// A worker as the server sees it, with its hidden properties.
 pub struct Worker {
     pub(crate) id: u32,
     pub(crate) record: Record,
@@ -208,7 +208,7 @@ pub fn form_all<'a, M: Likelihood<&'a Worker>>(
             Algorithm::TightFit(fallback) => tight_fit_of_neighbours::<_, M>(free, rule, fallback),
             Algorithm::TightFitApart => tight_fit::<_, M>(free, rule, Fallback::Largest),
             Algorithm::RandomFit => random_fit::<_, M>(free, rule, pick),
-            // What it compares with the best division, see `plan::Planner`.
+            // The start that it compares with the best division, see `plan::Planner`.
             Algorithm::Planned => tight_fit_of_neighbours::<_, M>(free, rule, Fallback::Largest),
         };
         let Some(formed) = formed else { return };

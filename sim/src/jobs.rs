@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::rounds::{self, Outcome, Run};
 
-/// Plays all runs and returns their outcomes in the same order, whatever the number of threads.
+/// Plays all runs and returns their outcomes in the same order, for any number of threads.
 ///
 /// Progress goes to standard error; where that is no terminal, only one line per call.
 pub fn play(title: &str, runs: &[Run]) -> Vec<Outcome> {

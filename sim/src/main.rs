@@ -43,15 +43,15 @@ enum Command {
     /// Without a workload it makes every experiment, and writes a page about them (simulator-network.md) and below it in
     /// figures/ a picture (SVG) of each and its results (CSV). Takes 10 to 15 minutes of processor time without --quick.
     ///
-    /// With a workload, --requests and --nodes or --tasks and --fleet, it runs that one, prints what came out of it, and
-    /// writes it to two tables (network.csv, network-nodes.csv). docs/research/simulator-engine.md says what is simulated.
+    /// With a workload, --requests and --nodes or --tasks and --fleet, it runs that one, prints its results, and
+    /// writes them to two tables (network.csv, network-nodes.csv). docs/research/simulator-engine.md describes the simulation.
     #[command(after_help = EXAMPLES)]
     Network(Network),
-    /// Searches for what attacks on validation come to, on the contract's own code
+    /// Searches for attacks on validation, on the contract's own code
     ///
     /// An adversary with some of the nodes and an application tries moves and combinations of moves through 20,000 lives of validation
-    /// groups; the best plans are bred, with today's rules and with each of six rules of old put back; and single prices are measured. Stops
-    /// where something must not be: a wei lost, an honest call refused, an honest stake taken by a minority. Takes some three minutes of
+    /// groups. The best plans are bred, with today's rules and with each of six rules of old put back; and single prices are measured. Stops
+    /// at a forbidden event: a wei lost, an honest call refused, an honest stake taken by a minority. Takes some three minutes of
     /// processor time without --quick.
     ///
     /// Writes a page (attacks.md).
@@ -85,7 +85,7 @@ const EXAMPLES: &str = "Examples:
   script/sim network --tasks 100000 --fleet 1000 --set exclusionPpm=500000 --set tau=5400
   script/sim network --requests script/demo-data/requests.csv --nodes script/demo-data/nodes.csv --speed 60";
 
-/// What every command takes.
+/// The options of every command.
 #[derive(Args)]
 struct Common {
     /// Decides everything that is left to chance

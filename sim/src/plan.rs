@@ -1,6 +1,6 @@
 //! Groups and targets computed from the ratings, instead of found by trying them on real tasks.
 //!
-//! The ratings and the exact likelihood tell beforehand what a way of grouping will bring: the expected number of
+//! The ratings and the exact likelihood predict the results of a way of grouping: the expected number of
 //! successes is the sum of the groups' likelihoods.
 
 use muster_core::adaptive::gain;

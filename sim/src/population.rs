@@ -1,4 +1,4 @@
-//! Worker populations: with what probability a worker answers correctly and in time.
+//! Worker populations: the probabilities with which workers answer correctly and in time.
 //!
 //! The paper names six; the table with their parameters is not part of its text. Two sets of parameters are kept:
 //! - [`Set::FITTED`], chosen by [`crate::paper::fit`] to agree with those sentences of the text that constrain it, and with
@@ -38,7 +38,7 @@ impl Name {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Population {
     Uniform,
-    /// Mean and deviation in thousandths; what falls outside 0 to 1 is drawn again.
+    /// Mean and deviation in thousandths; values outside 0 to 1 are drawn again.
     Normal {
         mean: u16,
         deviation: u16,
@@ -57,11 +57,11 @@ pub enum Population {
 pub struct Pareto {
     /// Eight divided by the shape: eighths of powers need nothing but square roots, which are the same on every machine.
     pub inverse_shape: u8,
-    /// What share of X would be above one, in ten thousandths. For shape 1 this is also its scale, the smallest value.
+    /// The share of X above one, in ten thousandths. For shape 1 this is also its scale, the smallest value.
     pub above: u16,
     /// Whether the probability is 1 - X.
     pub mirrored: bool,
-    /// Whether what is above one becomes one; else it is drawn again.
+    /// Whether a value above one becomes one; otherwise it is drawn again.
     pub clipped: bool,
 }
 
@@ -144,7 +144,7 @@ impl Population {
         }
     }
 
-    /// What the random streams of workers drawn from it are named after.
+    /// The name of the random streams of workers drawn from it.
     pub fn stream(self) -> u64 {
         let pack = |kind: u64, parts: [u16; 3]| parts.into_iter().fold(kind, |sum, part| sum << 16 | u64::from(part));
         match self {
@@ -275,7 +275,7 @@ mod tests {
         }
     }
 
-    /// Means from the distributions' formulas; that of a Pareto variable of shape 1 and scale b without what is above one is
+    /// Means from the distributions' formulas; that of a Pareto variable of shape 1 and scale b without values above one is
     /// ln(1 / b) b / (1 - b).
     #[test]
     fn means_are_what_the_formulas_say() {

@@ -3,7 +3,7 @@
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A stream of random numbers, fully determined by what it is named after.
+/// A stream of random numbers, fully determined by its name.
 #[derive(Debug)]
 pub struct Random(Pcg64Mcg);
 

@@ -13,7 +13,7 @@ use crate::plan;
 use crate::population::{threshold, Population};
 use crate::random::Random;
 
-/// What one round brought, for a curve over time.
+/// The results of one round, for a curve over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
     pub successes: u32,
@@ -24,7 +24,7 @@ pub struct Round {
     pub target: u64,
 }
 
-/// What a run brought: means over its rounds.
+/// A run's results: means over its rounds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Successful tasks in a round.
@@ -237,7 +237,7 @@ impl<'r> World<'r> {
     }
 }
 
-/// What decides the target during a run.
+/// The targeting during a run.
 enum Target {
     Static(u64),
     Adaptive(HillClimber),

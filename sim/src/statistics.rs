@@ -64,7 +64,7 @@ fn exp(x: f64) -> f64 {
     WAD as f64 / exp_neg_wad(x) as f64
 }
 
-/// What lies above a 95 % interval.
+/// The probability above a 95 % interval.
 const TAIL: f64 = 0.025;
 
 /// The value above which Student's t lies with probability `tail`, found by bisection.

@@ -42,11 +42,11 @@ pub enum Outcome {
 pub struct Request {
     /// Seconds after the first one.
     pub at: u64,
-    /// What will happen to it.
+    /// Its future outcome.
     pub outcome: Outcome,
     /// Seconds from its start to its end.
     pub seconds: u64,
-    /// Who asks.
+    /// The application that asks.
     pub application: String,
     /// Units of work.
     pub units: u32,
@@ -85,7 +85,7 @@ const VRAM: Column =
 
 /// Most VRAM that a node can have, in GiB.
 const VRAM_MOST: f64 = gpu::VRAM_MOST as f64;
-/// What tells the size of a card.
+/// The hint for a card of unknown size.
 const SETTLES: &str = "a column vram, in GiB, or --vram NAME=GiB settles it";
 /// Longest name that a node can give its GPU.
 const NAME_MOST: usize = 64;
@@ -140,7 +140,7 @@ pub type Sizes = HashMap<String, u16>;
 /// Reads `NAME=GiB`, as people state the size of a card.
 ///
 /// # Errors
-/// Words that say what is wrong.
+/// A description of the problem.
 pub fn size(text: &str) -> Result<(String, u16)> {
     let (name, gib) = text.rsplit_once('=').with_context(|| format!("{text:?} is not NAME=GiB"))?;
     let gib = gib.trim().parse::<u16>().ok().filter(|gib| (1..=VRAM_MOST as u16).contains(gib));
@@ -151,8 +151,8 @@ pub fn size(text: &str) -> Result<(String, u16)> {
 }
 
 /// Reads a list of machines: each of a machine's GPUs is one node of the network. A list without a column of numbers has one
-/// GPU a row. A row whose card has a size that neither it nor `sizes` nor [`gpu`] says is left out. Also gives what the reader
-/// should know: the cards that were left out, and those that come in several sizes, of which one was taken.
+/// GPU a row. Leaves out a row whose card's size is neither in it nor in `sizes` nor in [`gpu`]. Also returns notes for the
+/// reader: the cards that were left out, and those that come in several sizes, of which one was taken.
 ///
 /// # Errors
 /// `FILE:LINE: reason` for the first row that cannot be read, and if no row is left.
@@ -213,7 +213,7 @@ impl Row<'_> {
         self.columns.contains_key(column)
     }
 
-    /// What the heading calls a column.
+    /// The heading's name for a column.
     fn heading(&self, column: &str) -> &str {
         self.columns.get(column).and_then(|at| self.heading.get(*at)).unwrap_or_default()
     }
@@ -251,7 +251,7 @@ impl Row<'_> {
     }
 }
 
-/// Lower case, with one blank for whatever stands between words.
+/// Lower case, with one blank for any separators between words.
 fn plain(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")

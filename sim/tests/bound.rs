@@ -27,7 +27,7 @@ fn root(x: &BigUint, n: usize) -> BigUint {
     x.nth_root(n as u32)
 }
 
-/// The bound (2) as the paper writes it, subsets counted one by one: sum over m of C times the geometric mean of the
+/// The bound (2) as the paper writes it, subsets counted one by one. It is the sum over m of C times the geometric mean of the
 /// subset products, each mean a root of the product over all subsets. Scaled by 1e18 2^BITS.
 fn bound_from_subsets(ratings: &[u64]) -> BigUint {
     const BITS: usize = 90;

@@ -1,4 +1,4 @@
-//! The whole of `paper`, small: what it writes, and that it writes the same on any number of threads.
+//! The whole of `paper`, small: its output, and that it is the same on any number of threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -107,7 +107,7 @@ fn the_search_for_populations_shows_both_sets() {
     assert!(csv::Reader::from_reader(table.as_bytes()).records().all(|row| row.is_ok()));
 }
 
-/// Screening must find what trying every target for the whole time finds, but for the noise it may not see.
+/// Screening must find the same target as trying every target for the whole time, except for noise that it may not see.
 #[test]
 fn screened_targets_are_as_good_as_all() {
     let sweep = |keep| Sweep { step: 5, screen: 300, keep };

@@ -1,4 +1,4 @@
-//! Groups chosen by ratings on the contract: against the central server, and what is written about them.
+//! Groups chosen by ratings on the contract: against the central server, and the page about them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,7 @@ fn game(algorithm: Algorithm, target: u64) -> Game {
     }
 }
 
-/// What the central server makes of the same workers.
+/// The central server's result on the same workers.
 fn central(algorithm: rounds::Algorithm, target: u64) -> rounds::Outcome {
     rounds::play(&Run {
         population: Set::FITTED.of(Name::HeavyHigh),

@@ -1,4 +1,4 @@
-//! The round-based simulation against what probability theory says, and against itself.
+//! The round-based simulation against probability theory, and against itself.
 
 use muster_core::adaptive::Settings;
 use muster_core::reputation::{first_fit, likelihood, random_fit, tight_fit, Exact, Fallback, Formed, Rule};
@@ -79,7 +79,7 @@ fn every_outcome_is_consistent() {
         let mut success = 0.0;
         for round in &outcome.per_round {
             assert!(round.successes <= round.groups && round.groups <= capacity as u32);
-            // Whoever is left over is fewer than a group of the least size; Fixed leaves fewer than one of the largest.
+            // Fewer workers than a group of the least size are left over; with Fixed, fewer than one of the largest.
             assert!(round.groups as usize >= (run.workers - run.min + 1) / run.max);
             assert!(round.members >= round.groups * run.min as u32);
             assert!(round.members <= run.workers as u32);
@@ -94,7 +94,7 @@ fn every_outcome_is_consistent() {
 }
 
 /// Random members are right with the population's mean probability, so Fixed succeeds with the tail of a binomial
-/// distribution, whatever the spread.
+/// distribution, for any spread.
 #[test]
 fn fixed_succeeds_as_often_as_the_binomial_distribution_says() {
     let heavy = (1.0f64 / 0.1135).ln() * 0.1135 / (1.0 - 0.1135);
@@ -114,8 +114,8 @@ fn fixed_succeeds_as_often_as_the_binomial_distribution_says() {
     }
 }
 
-/// Groups of three and nothing else: who is grouped with whom is all an algorithm decides, and the throughput of all must
-/// be within what re-pairing can bring.
+/// Groups of three and nothing else: an algorithm only decides the pairing, and the throughput of all must
+/// be within the effect of re-pairing.
 #[test]
 fn with_one_size_all_algorithms_form_as_many_groups() {
     for algorithm in Algorithm::PAPER {

@@ -1,4 +1,4 @@
-//! The network: that it chooses as it says, keeps its books, and writes the same whatever the threads.
+//! The network: it chooses by its rule, keeps its books, and writes the same for any number of threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -94,7 +94,7 @@ fn every_task_ends_once_and_the_counts_agree() {
         assert!(r.nodes.iter().all(|n| n.excluded <= n.present));
         assert!(r.succeeded > 1_000 && r.timed_out > 10 && r.replicated > 200 && r.validated > 50, "{r:?}");
         assert!(r.waits.len() as u64 >= r.succeeded + r.undecided + r.timed_out + r.reported);
-        // Longest exclusion there can be under the default rule, and a second for whoever brings the node back.
+        // The longest possible exclusion under the default rule, and a second until somebody returns the node to work.
         assert!(r.exclusion(1.0) <= 192.0, "{}", r.exclusion(1.0));
         if load == 1_200 {
             assert!(r.evicted > 0 && r.cancelled > 0);
@@ -170,7 +170,7 @@ fn validated_tasks_are_judged_by_the_contract_and_no_wei_is_lost() {
         }
         assert_eq!(r.nodes.iter().map(|n| n.lost).sum::<u128>(), r.burnt);
         for (i, n) in r.nodes.iter().enumerate() {
-            // What logs said is what the contract keeps.
+            // The logs match the contract's state.
             let pool = &n.scores[n.scores.len().saturating_sub(50)..];
             let node = ledger.node(ledger.number_of(i as u32));
             assert_eq!(u16::from(node.score_count), pool.len() as u16);
@@ -179,13 +179,13 @@ fn validated_tasks_are_judged_by_the_contract_and_no_wei_is_lost() {
             assert!(n.held <= n.present && n.kept <= n.present && n.busy >= n.wasted);
             // Of groups that were drawn among few idle nodes nobody is scored or slashed.
             let scored = grouped == 0 || !n.scores.is_empty();
-            // A node that answers at all is right sometimes; who never is has nothing but zeros.
+            // A node that answers at all is right sometimes; one that never is has nothing but zeros.
             match n.kind {
                 Kind::Cheat | Kind::Withholding => {
                     assert!(n.scores.iter().all(|score| *score == 0) && (n.slashes > 0 || !scored), "{n:?}");
                 }
                 Kind::Steady | Kind::Slow => assert_eq!(n.slashes, 0, "{n:?}"),
-                // It works at what it knows to be compared.
+                // It works honestly at known comparisons.
                 Kind::Sly => {
                     assert!(n.scores.iter().any(|score| *score > 0), "{n:?}");
                     assert!(grouped > 0 && sampled > 0 || (n.slashes > 0) == (sampled > 0), "{choice:?}, seed {seed}: {n:?}");
@@ -254,7 +254,7 @@ fn without_h_nobody_is_excluded_and_cheats_are_slashed() {
     assert!(off.exclusions.is_empty() && off.nodes.iter().all(|n| n.excluded == 0));
     let on = simulate(&profile, Policy::Contract, &[("slashImages", 1)], 4);
     assert!(!on.exclusions.is_empty());
-    // Of what nodes started, on their own or with two others.
+    // Of nodes' starts, alone or with two others.
     let late = |r: &Report| r.nodes.iter().map(|n| n.timed_out).sum::<u64>() as f64 / r.started as f64;
     assert!(late(&on) < late(&off), "{} against {}", late(&on), late(&off));
     let cheats = || on.nodes.iter().filter(|n| n.kind == Kind::Cheat);
@@ -475,7 +475,7 @@ fn extreme_workloads_end() {
     }
 }
 
-/// What a small run wrote when it was last looked at. Another machine, or any change that is not meant to change
+/// The digest of a small run's output at its last check. Another machine, or any change that is not meant to change
 /// results, must write the same.
 const DIGEST: &str = "0x71d1603247187df8e603051ab45d13659369b63edd706ee760048e5e69485600";
 

@@ -1,9 +1,9 @@
-// Webhooks: posts what happens to nodes to whoever the operator of this server has named, at least once. ../README.md, "Webhooks", says how.
+// Webhooks: posts nodes' events to the receivers that this server's operator has configured, at least once. ../README.md, "Webhooks", describes them.
 //
 //   INDEXER=http://127.0.0.1:42069 HOOKS=hooks.json node hooks.mjs
 //
-// Needs Node.js 20 and nothing else. It reads the indexer by GraphQL, and keeps how far each receiver is in HOOKS_STATE, `HOOKS` with `.state` at its end
-// unless set. Only the file decides where anything is sent: no visitor can have this server call an address.
+// Needs Node.js 20 and nothing else. It reads the indexer by GraphQL, and keeps each receiver's progress in HOOKS_STATE, by default `HOOKS` with
+// `.state` at its end. Only the file decides where anything is sent: no visitor can have this server call an address.
 import { createHmac } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
@@ -21,14 +21,14 @@ const REVOCABLE = 240n;
 const LEAST_SECRET = 16;
 
 /**
- * @typedef {{ name: string, url: string, secret: string, nodes?: number[], events?: string[] }} Hook Who is told, and of what: all nodes and all events unless some are named.
+ * @typedef {{ name: string, url: string, secret: string, nodes?: number[], events?: string[] }} Hook A receiver, and its filter: by default all nodes and all events.
  * @typedef {{ after: string, sent: Record<string, string> }} Mark Every event up to `after` was received; of later ones those in `sent`, by their transactions.
  * @typedef {{ id: string, name: string, node: number, task: string | null, block: string, at: string, tx: string, args: unknown }} Event
  */
 
 const say = (/** @type {string} */ text) => console.error(`hooks: ${text}`);
 
-/** Reads who is to be told. @param {string} text @returns {Hook[]} */
+/** Reads the receivers. @param {string} text @returns {Hook[]} */
 export function hooksOf(text) {
   const hooks = JSON.parse(text);
   if (!Array.isArray(hooks) || !hooks.length) throw new Error("the file must hold a list of hooks");
@@ -47,7 +47,7 @@ export function hooksOf(text) {
   return hooks;
 }
 
-/** What a receiver compares with the header `muster-signature`: the time it was sent, and HMAC-SHA-256 of that, a full stop and the body. */
+/** The expected value of the header `muster-signature`: the sending time, and HMAC-SHA-256 of that, a full stop and the body. */
 export const signature = (/** @type {string} */ secret, /** @type {number} */ time, /** @type {string} */ body) =>
   `t=${time},v1=${createHmac("sha256", secret).update(`${time}.${body}`).digest("hex")}`;
 
@@ -61,7 +61,7 @@ async function ask(indexer, query, signal) {
   return data;
 }
 
-/** How far the indexer is, and of which network. One that reads what happened long ago is not asked. @param {string} indexer @param {AbortSignal} signal */
+/** The indexer's newest block, and its network. An indexer that still reads the past is not asked. @param {string} indexer @param {AbortSignal} signal */
 async function lookAt(indexer, signal) {
   if (!(await fetch(new URL("/ready", indexer), { signal })).ok) throw new Error("the indexer has not caught up");
   const { _meta } = await ask(indexer, "{ _meta { status } }", signal);
@@ -116,7 +116,7 @@ class State {
   /** @param {string} name @param {Mark} mark */
   set(name, mark) {
     this.#now.hooks[name] = mark;
-    // One after the other: each writes what is known when its turn comes.
+    // One after the other: each writes the newest state when its turn comes.
     const writing = this.#writing.then(async () => {
       const file = await open(`${this.#path}.new`, "w", 0o600);
       try {
@@ -151,12 +151,12 @@ async function post({ name, url, secret }, message, signal) {
   if (!response.ok) throw new Error(`it answered ${response.status}`);
 }
 
-/** Tells one hook what it has not been told, again and again. @param {string} indexer @param {Hook} hook @param {State} state @param {AbortSignal} signal */
+/** Sends one hook its unsent events, again and again. @param {string} indexer @param {Hook} hook @param {State} state @param {AbortSignal} signal */
 async function follow(indexer, hook, state, signal) {
   let failures = 0;
   while (!signal.aborted) {
     try {
-      // First how far it is: what is not among the rows that are read afterwards, though its block was read, is not there.
+      // The newest block first: an event missing from the rows read afterwards, though its block was read, does not exist.
       const { block, chain, muster } = await lookAt(indexer, signal);
       const mark = state.of(hook.name) ?? { after: String((block + 1n) * 1_000_000n - 1n), sent: {} };
       if (!state.of(hook.name)) await state.set(hook.name, mark);
@@ -172,7 +172,7 @@ async function follow(indexer, hook, state, signal) {
         for (const [id] of gone) delete sent[id];
         for (const { id, tx } of unsent.slice(0, BATCH)) sent[id] = tx;
       }
-      // What can no longer be taken back, and was received with all before it, is not asked for again.
+      // Events that are final, and received together with all before them, are not asked for again.
       const open = unsent[BATCH];
       const all = open ? BigInt(open.id) - 1n : upTo;
       const final = (block > REVOCABLE ? block - REVOCABLE : 0n) * 1_000_000n;

@@ -5,8 +5,8 @@
  * rounded. Numbers of statuses, kinds and verdicts are the interface's own (abi/IMuster.sol). Numbers of nodes, GPU groups and queues are NUMERIC too,
  * and plain numbers in GraphQL and TypeScript.
  *
- * `event` rows are named by their place on the chain, `block * 1,000,000 + log index`; what an event brought about names that event.
- * Names stay: what is added later is a new column or table.
+ * `event` rows are named by their place on the chain, `block * 1,000,000 + log index`; an event's effects name that event.
+ * Names are stable: later additions are new columns or tables.
  */
 import { sql } from "drizzle-orm";
 import { index, onchainTable, primaryKey } from "ponder";
@@ -21,7 +21,7 @@ type Columns = Parameters<Extract<Parameters<typeof onchainTable>[1], (types: ne
 export const network = onchainTable("network", (t) => ({
   id: t.text().primaryKey(),
   owner: t.hex().notNull(),
-  /** Whom ownership was offered to; the zero address for nobody. */
+  /** The account that ownership was offered to; the zero address for none. */
   nextOwner: t.hex().notNull(),
   treasury: t.hex().notNull(),
   nextTreasury: t.hex().notNull(),
@@ -71,7 +71,7 @@ export const node = onchainTable(
   (t) => ({
     number: t.numeric(NUMBER).primaryKey(),
     operator: t.hex().notNull(),
-    /** Whom the operator named as the node's worker, and whether that account accepted. */
+    /** The account that the operator named as the node's worker, and whether it accepted. */
     worker: t.hex(),
     works: t.boolean().notNull(),
     /** 0 Quit, 1 Available, 2 Busy, 3 PendingPause, 4 PendingQuit, 5 Paused, 6 PendingKickout. */
@@ -155,7 +155,7 @@ export const account = onchainTable(
     kickedOut: t.boolean().notNull(),
     /** URIs of where its bytes can be had, as it said itself. */
     stores: t.text().notNull(),
-    /** Tasks it created, their fees, and what came back of them. */
+    /** Tasks it created, their fees, and their refunds. */
     tasks: t.integer().notNull(),
     fees: t.bigint().notNull(),
     refunds: t.bigint().notNull(),
@@ -181,7 +181,7 @@ export const task = onchainTable(
     /** 0 Stable Diffusion, 1 GPT, 2 fine-tuning. */
     kind: t.integer().notNull(),
     units: t.integer().notNull(),
-    /** What it requires: VRAM as it stated it, and GPU group, 0 for any. */
+    /** Its requirements: the stated VRAM, and GPU group, 0 for any. */
     vram: t.integer().notNull(),
     gpu: t.numeric(NUMBER).notNull(),
     /** 0 single, 1 sampled, 2 replicated, 3 rated. */
@@ -202,7 +202,7 @@ export const task = onchainTable(
     redraws: t.integer().notNull(),
     /** The event that put it in line for its draw: those of one status are drawn in this order. */
     drawSince: t.bigint().notNull(),
-    /** Queued: its ticket, the queue (`queue.id`) and since when; else what they were last, 0 if it never was. */
+    /** Queued: its ticket, the queue (`queue.id`) and since when; otherwise their last values, 0 if it was never queued. */
     ticket: t.bigint().notNull(),
     queue: t.numeric(NUMBER).notNull(),
     queuedAt: t.bigint().notNull(),
@@ -212,7 +212,7 @@ export const task = onchainTable(
     startedAt: t.bigint(),
     deadline: t.bigint().notNull(),
     boosts: t.boolean().notNull(),
-    /** Sampled or not: what its node committed to (24 bytes), when, and the block that draws the lot. */
+    /** Sampled or not: its node's commitment (24 bytes), when, and the block that draws the lot. */
     commitment: t.hex(),
     committedAt: t.bigint(),
     lotBlock: t.bigint(),
@@ -224,11 +224,11 @@ export const task = onchainTable(
     endedTx: t.hex(),
     /** The error's code. */
     code: t.integer().notNull(),
-    /** Of the fee, what was spent before its end: on the call of its validators, and on groups without a majority. */
+    /** The part of the fee that was spent before its end: on the call of its validators, and on groups without a majority. */
     spent: t.bigint().notNull(),
     /**
-     * Paid to nodes, given back to the creator, kept as start fees (income, or whoever called its validators or ended it), and what the reserve
-     * got (less than 0: gave).
+     * Paid to nodes, returned to the creator, kept as start fees (for the treasury, or the account that called its validators or ended it), and the
+     * change of the reserve (below 0: paid by it).
      */
     paid: t.bigint().notNull(),
     refund: t.bigint().notNull(),
@@ -245,7 +245,7 @@ export const task = onchainTable(
     createdAt: index().on(t.createdAt),
     endedAt: index().on(t.endedAt),
     fee: index().on(t.fee),
-    // Of what runs the first view shows whose time is up first.
+    // For running tasks, the first view shows the earliest deadlines.
     deadline: index().on(t.deadline).where(sql`status >= 3`),
     gpu: index().on(t.gpu, t.id),
     redundancy: index().on(t.redundancy, t.id),
@@ -264,7 +264,7 @@ export const event = onchainTable(
     block: t.bigint().notNull(),
     at: t.bigint().notNull(),
     tx: t.hex().notNull(),
-    /** What it names, if it does; of several accounts the one that it is about. */
+    /** The task, node, account and model in it; of several accounts the main one. */
     task: t.bigint(),
     node: t.numeric(NUMBER),
     account: t.hex(),
@@ -386,7 +386,7 @@ export const profile = onchainTable("profile", (t) => ({
   reschedules: t.integer().notNull(),
   /** 0 predictive, 1 adaptive, 2 given. */
   targeting: t.integer().notNull(),
-  /** What was given: later targets are in `validation`. */
+  /** The initial target; later ones are in `validation`. */
   target: t.bigint().notNull(),
   alpha: t.bigint().notNull(),
   period: t.integer().notNull(),
@@ -408,7 +408,7 @@ export const score = onchainTable(
 );
 
 /**
- * Every movement of money: a pot's rows add up to what is in it. Pots: "stake" (of a node), "credit" and "unbonding" (of an account), "escrow" (of a
+ * Every movement of money: a pot's rows add up to its balance. Pots: "stake" (of a node), "credit" and "unbonding" (of an account), "escrow" (of a
  * task), "treasury", "reserve", "burnt".
  */
 export const payment = onchainTable(
@@ -482,7 +482,7 @@ export const gpuGroup = onchainTable(
     vram: t.integer().notNull(),
     fee: t.bigint().notNull(),
     createdAt: t.bigint().notNull(),
-    /** Whether tasks whose answers have to be equal can be validated here. */
+    /** Whether tasks whose answers must be equal can be validated here. */
     listed: t.boolean().notNull(),
     joined: t.integer().notNull(),
     stakes: t.bigint().notNull(),
@@ -508,7 +508,7 @@ export const model = onchainTable(
   (t) => ({ name: index().on(t.name), held: index().on(t.held), tasks: index().on(t.tasks) }),
 );
 
-/** Who holds which model. A row stays when it is stale. */
+/** The models that nodes hold. A row stays when it is stale. */
 export const holding = onchainTable(
   "holding",
   (t) => ({
@@ -522,7 +522,7 @@ export const holding = onchainTable(
   (t) => ({ pk: primaryKey({ columns: [t.node, t.model] }), model: index().on(t.model, t.held) }),
 );
 
-/** Queues ever used. What is in one are the tasks of status 2 with its number. */
+/** Queues ever used. A queue's contents are the tasks of status 2 with its number. */
 export const queue = onchainTable("queue", (t) => ({
   /** As in `queuedTasks`: a GPU group or VRAM size, plus 4,096 for each grade. */
   id: t.numeric(NUMBER).primaryKey(),
@@ -548,7 +548,7 @@ export const parameter = onchainTable("parameter", (t) => ({
   effective: t.bigint(),
 }));
 
-/** Which program answers a selector now. */
+/** The program that answers a selector now. */
 export const program = onchainTable(
   "program",
   (t) => ({ selector: t.hex().primaryKey(), address: t.hex().notNull(), at: t.bigint().notNull() }),
@@ -568,14 +568,14 @@ export const programProposal = onchainTable("program_proposal", (t) => ({
 /** Sums of one hour (`hour`), day (`day`) or month (`month`), in UTC, by their first second. */
 const sums = (t: Columns) => ({
   start: t.bigint().primaryKey(),
-  /** As it was with its last event: joined nodes, queued tasks; what is staked, in the reserve, in the treasury, and was ever burnt. */
+  /** The state after its last event: joined nodes, queued tasks, all stakes, the reserve, the treasury, and all that was ever burnt. */
   nodes: t.integer().notNull(),
   waiting: t.integer().notNull(),
   stakes: t.bigint().notNull(),
   reserve: t.bigint().notNull(),
   treasury: t.bigint().notNull(),
   burntEver: t.bigint().notNull(),
-  /** Tasks, by what became of them in this time. */
+  /** Tasks by their outcomes in this time. */
   created: t.integer().notNull(),
   started: t.integer().notNull(),
   queued: t.integer().notNull(),

@@ -7,8 +7,8 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
   touch node_modules/.package-lock.json
 fi
-# Ponder 0.16.10 asks the chain for every event of a contract by itself, for each range of blocks: what is to put them into one question takes `null`, which
-# stands for any topic, for a topic. Another version may have it otherwise, and then this must be looked at.
+# Ponder 0.16.10 asks the chain for each event of a contract separately, in each range of blocks: the code that joins them into one question mistakes
+# `null`, which stands for any topic, for a topic. Check this again for another version.
 sync=node_modules/ponder/dist/esm/sync-historical/index.js
 if ! grep -q 'hasTopic1 = filter.topic1 != null' $sync; then
   sed -i -E 's/(hasTopic([123]) = filter\.topic\2) !== undefined/\1 != null/' $sync

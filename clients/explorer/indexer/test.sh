@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of the indexer: types, then what it holds against the contract's views, on a development node with the demonstration.
+# Tests of the indexer: types, then its contents against the contract's views, on a development node with the demonstration.
 #   clients/explorer/indexer/test.sh           a demonstration of 60 tasks
 #   clients/explorer/indexer/test.sh --long    2,000 tasks on 40 nodes; clients/explorer/README.md has its figures
 #   --pglite                                   without PostgreSQL: leaves out what needs one

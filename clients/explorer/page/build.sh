@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the page into dist/ and says its size; before it clients/ts, which is part of it, where that is not built or older than its sources. Installs
-# what both need.
+# Builds the page into dist/ and prints its size; before it clients/ts, which is part of it, if that is not built or older than its sources. Installs
+# both packages' dependencies.
 set -euo pipefail
 cd "$(dirname "$0")"
 ts=../../ts

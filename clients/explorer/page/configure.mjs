@@ -1,11 +1,11 @@
-// Says which network a built page shows: node configure.mjs DIRECTORY name=value ...
-// Writes DIRECTORY/config.json, and names those endpoints in the page's policy, so that it connects to nothing else from the first byte on.
+// Sets the network of a built page: node configure.mjs DIRECTORY name=value ...
+// Writes DIRECTORY/config.json, and puts its endpoints into the page's policy, so that it connects to nothing else from the first byte on.
 //   indexer=URL   of the indexer; left out where it serves the page itself
-//   rpc=URL       of the chain, for what the browser checks itself; left out, the page says that it cannot
+//   rpc=URL       of the chain, for the browser's own checks; left out, the page says that it cannot make them
 //   muster=0x...  the contract, fromBlock=N the block in which it was created: for the same checks
 //   feeds=yes     where the indexer's server has feeds/nodes/NUMBER.rss
-//   name=TEXT symbol=TEXT   what the network and its token are called
-//   chain=TEXT chainId=N    what the chain is called, and its number
+//   name=TEXT symbol=TEXT   names of the network and its token
+//   chain=TEXT chainId=N    the chain's name, and its number
 //   blockExplorer=URL       of the chain, to which transactions, blocks and addresses are linked
 //   stores=URL,URL          where results lie, to be downloaded; upload=URL where inputs can be put, by PUT under their digest
 //   docs=URL source=URL     of documentation and sources, for the footer

@@ -1,4 +1,4 @@
-// Packs what was built, once: node pack.mjs [DIRECTORY]. Beside each file that gets smaller by it lie one for gzip and one for Brotli, which servers give to browsers.
+// Compresses the built files once: node pack.mjs [DIRECTORY]. Beside each file that shrinks by it lie one for gzip and one for Brotli, which servers send to browsers.
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";

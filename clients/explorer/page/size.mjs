@@ -1,4 +1,4 @@
-// Says how much a reader loads: of the first view and of what is loaded later. Fails above the limits.
+// Prints how much a reader loads: for the first view and later. Fails above the limits.
 import { readFileSync, readdirSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 

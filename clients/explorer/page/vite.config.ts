@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
 
-/** What the interface says of each refusal, out of its own comments. */
+/** The interface's sentence for each refusal, from its own comments. */
 const source = readFileSync(new URL("../../../abi/IMuster.sol", import.meta.url), "utf8");
 const sentences = Object.fromEntries(
   [...source.matchAll(/((?:[ \t]*\/\/\/.*\n)+)[ \t]*error (\w+)\(/g)].map(([, comment, name]) => [name, comment!.replace(/^[ \t]*\/\/\/ ?(@notice )?/gm, "").replace(/\{(\w+)\}/g, "$1").replace(/\s+/g, " ").trim()]),

@@ -1,4 +1,4 @@
-//! What can become of an image on its way, and what somebody could make of it.
+//! Harmless changes of an image on its way, and deliberate edits.
 
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::{self, FilterType};
@@ -60,7 +60,7 @@ impl Change {
         }
     }
 
-    /// Makes it; `number` decides what is left to chance.
+    /// Makes the change; `number` is the seed of its randomness.
     ///
     /// # Panics
     /// Where JPEG cannot be encoded, which memory can.

@@ -1,9 +1,9 @@
 //! Images out of noise, step by step, by a model whose exact answer is known: no neural network, and no Stable Diffusion.
 //!
 //! A prompt is a mixture of a few images (the same scene by several seeds), each with texture around it whose strength falls with its
-//! fineness. Of such a mixture the best guess at the image behind a noisy one is a formula, so the sampler is the one that
-//! networks are used with (the probability flow, with the noise levels of Stable Diffusion), and "fewer steps", "another solver"
-//! and "numbers of 16 bits" mean exactly what they mean there. What differs is the model: a network's guesses are
+//! fineness. For such a mixture a formula gives the best guess at the image behind a noisy one. The sampler is the one that
+//! networks are used with (the probability flow, with the noise levels of Stable Diffusion). So "fewer steps", "another solver"
+//! and "numbers of 16 bits" mean exactly the same as there. Only the model differs: a network's guesses are
 //! rougher, and change more from one step to the next.
 
 use image::{imageops, GrayImage, Luma, RgbImage};
@@ -62,11 +62,11 @@ pub struct Run {
     pub steps: usize,
     /// How each is made.
     pub solver: Solver,
-    /// What is rounded after each.
+    /// The values that are rounded after each step.
     pub numbers: Numbers,
 }
 
-/// What a task would ask for: 50 steps.
+/// The run of a usual task: 50 steps.
 pub const FULL: Run = Run { seed: 1, steps: 50, solver: Solver::Euler, numbers: Numbers::Single };
 
 /// A prompt.
@@ -100,7 +100,7 @@ impl Prompt {
     pub fn draw(&self, run: Run) -> RgbImage {
         let mut random = Random::named(&[4, self.number, run.seed]);
         let level = |step: usize| {
-            // Karras' spacing, with his exponent of 7.
+            // Karras' spacing, with the exponent 7 of the paper.
             let (high, low) = (libm::pow(NOISE.0, 1.0 / 7.0), libm::pow(NOISE.1, 1.0 / 7.0));
             let share = step as f64 / (run.steps.max(2) - 1) as f64;
             libm::pow(high + share * (low - high), 7.0) as f32
@@ -127,7 +127,7 @@ impl Prompt {
         image::DynamicImage::ImageLuma8(grey).into_rgb8()
     }
 
-    /// Where the image moves as noise falls: away from the best guess at what is behind it.
+    /// The direction of the image as noise falls: away from the best guess at what is behind it.
     fn slope(&self, now: &[f32], noise: f32, numbers: Numbers) -> Vec<f32> {
         let square = noise * noise;
         let distances: Vec<f64> = self

@@ -1,4 +1,4 @@
-//! Images made for a given hash, by who knows the [settings](crate::hashing::NODES): no search, only arithmetic.
+//! Images made for a given hash with knowledge of the [settings](crate::hashing::NODES): no search, only arithmetic.
 
 use image::imageops::{self, FilterType};
 use image::{Rgb, RgbImage};
@@ -17,7 +17,7 @@ pub struct Forged {
     pub image: RgbImage,
     /// Bits in which its hash differs from the wanted one.
     pub distance: u32,
-    /// How much it differs from what it was made of: the root of the mean square, in levels of 256.
+    /// Its difference from the original: the root of the mean square, in levels of 256.
     pub change: f64,
     /// Hashes computed.
     pub rounds: u32,

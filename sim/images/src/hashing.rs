@@ -10,16 +10,16 @@ pub use muster_hashes::{answer, answered, vectors};
 pub struct Settings {
     /// As the page calls them.
     pub name: &'static str,
-    /// What becomes a bit.
+    /// The algorithm that turns pixels into bits.
     pub algorithm: HashAlg,
     /// Whether cosine coefficients are compared instead of brightnesses.
     pub dct: bool,
 }
 
-/// What nodes use.
+/// The nodes' settings.
 pub const NODES: Settings = Settings { name: "Gradient", algorithm: HashAlg::Gradient, dct: false };
 
-/// What they were compared with.
+/// Other settings, for comparison.
 pub const OTHERS: [Settings; 6] = [
     Settings { name: "VertGradient", algorithm: HashAlg::VertGradient, dct: false },
     Settings { name: "Gradient, DCT", algorithm: HashAlg::Gradient, dct: true },

@@ -1,10 +1,10 @@
-//! Perceptual hashes of images, as nodes answer with them, and what they can and cannot tell.
+//! Perceptual hashes of images, as nodes answer with them: their power and limits.
 //!
 //! - [`hashing`] how a node hashes an image: the settings, and others they were compared with
 //! - [`scenes`] images with structure, painted from numbers
 //! - [`diffusion`] images out of noise, step by step
 //! - [`photos`] photographs of a folder
-//! - [`changes`] what can become of an image on its way
+//! - [`changes`] changes of an image on its way, and edits
 //! - [`forging`] images made for a given hash
 //! - [`random`] the simulator's random numbers
 //! - [`study`] all of it measured

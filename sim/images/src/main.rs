@@ -28,7 +28,7 @@ struct Arguments {
     /// Folder for the page; created if it is not there [default: docs for a whole page, else build/sim]
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Writes a sheet of the images instead (images.png): a row of scenes, of what the sampler draws, of forgeries, of photographs
+    /// Writes a sheet of the images instead (images.png): a row of scenes, of the sampler's images, of forgeries, of photographs
     #[arg(long)]
     show: bool,
 }

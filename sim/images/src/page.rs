@@ -1,4 +1,4 @@
-//! The page about what was measured.
+//! The page about the measurements.
 
 use std::fmt::Write;
 
@@ -148,7 +148,7 @@ cards, drivers and a network's own roughness must be measured with them.\n\
         page
     }
 
-    /// What is refused and accepted wrongly at the least bound, the default and the greatest.
+    /// The rates of wrong refusals and acceptances at the least bound, the default and the greatest.
     fn trade(&self) -> String {
         let Findings { harmless, different, .. } = self.found;
         let seeds = of(different, "one composition, two seeds");
@@ -324,7 +324,7 @@ A try is one hash: milliseconds. It was tried on the nodes' settings alone; no o
     fn others(&self) -> String {
         let Findings { harmless, edits, different, steps, faint, .. } = self.found;
         let scenes = || harmless.iter().chain(edits).map(|(scenes, _)| scenes);
-        // What should be accepted, then what should not.
+        // Pairs that should be accepted, then others.
         let right = [
             ("painted at 256", of(scenes(), "painted at 256 instead")),
             ("JPEG 20", of(scenes(), "JPEG, quality 20")),

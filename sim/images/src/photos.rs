@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::{ensure, Context, Result};
 use image::{imageops, RgbImage};
 
-/// What is looked at there: the photographs among the samples that scikit-image brings, of which it has two of one scene.
+/// The photographs used: those among the samples of scikit-image, of which it has two of one scene.
 pub const NAMES: [&str; 17] = [
     "astronaut.png",
     "brick.png",

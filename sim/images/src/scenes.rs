@@ -1,13 +1,13 @@
 //! Images with structure: scenes painted from numbers, at any resolution.
 //!
-//! A scene is named by its number, which decides its kind and its composition, and by a seed, which moves its things a little
-//! and decides all texture: two seeds are to one prompt what two seeds are to a model that knows the prompt well.
+//! A scene has a number, which decides its kind and its composition, and a seed, which moves its things a little
+//! and decides all texture. Two seeds of a scene correspond to two seeds of a model that knows the prompt well.
 
 use image::{Rgb, RgbImage};
 
 use crate::random::Random;
 
-/// What is in a scene; scenes by their numbers take turns.
+/// The contents of a scene; scenes take turns by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Ridges under a sky.

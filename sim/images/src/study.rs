@@ -1,4 +1,4 @@
-//! What is measured: distances between the hashes of images that should count as the same, and of others.
+//! The measurements: distances between the hashes of images that should count as the same, and of others.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ pub fn same(a: u64, b: u64, bound: u8) -> bool {
 /// Pairs of images of one sort, and the hashes of both.
 #[derive(Clone, Debug)]
 pub struct Pairs {
-    /// What sort.
+    /// Their name.
     pub name: String,
     /// By setting, in the order of [`settings`].
     pub hashes: Vec<Vec<(u64, u64)>>,
@@ -104,14 +104,14 @@ pub struct Forgeries {
     pub rounds: u32,
 }
 
-/// What came out.
+/// The results.
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// How much was measured.
     pub scale: Scale,
-    /// A scene and what a harmless change makes of it; the same for photographs.
+    /// Scenes with a harmless change of each; the same for photographs.
     pub harmless: Vec<(Pairs, Pairs)>,
-    /// A scene and what somebody could make of it; the same for photographs.
+    /// Scenes with a deliberate edit of each; the same for photographs.
     pub edits: Vec<(Pairs, Pairs)>,
     /// Two scenes.
     pub different: Vec<Pairs>,
@@ -119,7 +119,7 @@ pub struct Findings {
     pub steps: Vec<Pairs>,
     /// An image of little contrast twice, each with noise of its own.
     pub faint: Vec<Pairs>,
-    /// Images of one colour: which, and their hash by setting.
+    /// Images of one colour: the colour, and their hash by setting.
     pub flat: Vec<(String, Vec<u64>)>,
     /// Images with structure whose hash is 0, by setting.
     pub zeros: Vec<usize>,
@@ -186,7 +186,7 @@ pub fn bound(root: &Path) -> Result<u8> {
     Ok(found["default"].as_str().context("its default is no number")?.parse()?)
 }
 
-/// Measures everything; `bound` is what the contract accepts.
+/// Measures everything; `bound` is the contract's.
 ///
 /// # Errors
 /// When a photograph cannot be read.

@@ -1,4 +1,4 @@
-//! The page's statements (docs/research/images.md), on a few images. What they come to on many, `script/sim images` measures.
+//! The page's statements (docs/research/images.md), on a few images. `script/sim images` measures them on many.
 
 use image::{Rgb, RgbImage};
 use muster_core::validation::{has_images, same_images};
@@ -9,7 +9,7 @@ use muster_images::hashing::{answer, answered, vectors, NODES};
 use muster_images::scenes::Scene;
 use muster_images::study::{bound, same};
 
-/// Smaller than what the page measures: tests are not optimised.
+/// Smaller than in the page's measurements: tests are not optimised.
 const SIDE: u32 = 128;
 
 fn root() -> std::path::PathBuf {

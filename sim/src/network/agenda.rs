@@ -1,7 +1,7 @@
-//! What is due when: earlier ticks first, and of one tick what was planned first.
+//! The agenda: earlier ticks first, and within a tick in the order of planning.
 //!
-//! A heap would order all that is planned, most of it hours ahead; here what is near lies in a list for each tick, in the order in
-//! which it was planned, and what is far is only kept by the block of ticks that it is in.
+//! A heap would order all entries, most of which are hours ahead. Here near entries lie in a list for each tick, in the order of
+//! planning, and distant ones are only sorted into blocks of ticks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,7 +11,7 @@ const BLOCK: u64 = 256;
 /// Lists.
 const LISTS: u64 = 2 * BLOCK;
 
-/// What is due.
+/// The planned entries.
 #[derive(Debug)]
 pub struct Agenda<T> {
     /// The tick that is being handed out.
@@ -24,11 +24,11 @@ pub struct Agenda<T> {
     waiting: usize,
     /// By block, with the tick.
     far: BTreeMap<u64, Vec<(u64, T)>>,
-    /// What was planned for a tick that is over.
+    /// Entries for ticks that are over.
     late: BinaryHeap<Reverse<(u64, u64, T)>>,
     /// How often something was planned for a tick that was over.
     lates: u64,
-    /// What comes before all else in its tick; there is at most one.
+    /// The entry that comes before all others in its tick; there is at most one.
     first: Option<(u64, T)>,
 }
 
@@ -62,13 +62,13 @@ impl<T: Copy + Ord> Agenda<T> {
         }
     }
 
-    /// Plans what is to come before all else in a later tick.
+    /// Plans an entry before all others in a later tick.
     pub fn plan_first(&mut self, tick: u64, what: T) {
         debug_assert!(tick > self.now && self.first.is_none(), "one at a time, and not for a tick that has begun");
         self.first = Some((tick, what));
     }
 
-    /// What is due next, and when.
+    /// The next entry, and its tick.
     pub fn pop(&mut self) -> Option<(u64, T)> {
         if let Some(Reverse((tick, _, what))) = self.late.pop() {
             return Some((tick, what));

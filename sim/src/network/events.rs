@@ -1,11 +1,11 @@
-//! What the contract's logs mean to the simulator.
+//! The contract's logs as the simulator's events.
 
 use alloy_sol_types::{SolEvent, SolEventInterface};
 use muster_core::record::MEMBERS;
 use muster_protocol::native::Log;
 use muster_protocol::IMuster::{IMusterEvents as E, TaskCreated};
 
-/// What the engine wants to know of the logs.
+/// The events that the engine needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     Joined {

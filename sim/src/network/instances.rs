@@ -20,14 +20,14 @@ pub enum Division {
     None,
     /// Where they are: each region has as many nodes, and as many tasks but for luck.
     Region,
-    /// The same, but what a region's tasks are above or below its nodes' share is drawn evenly, up to so many per cent.
+    /// The same, but each region's share of tasks deviates from its nodes' share, uniformly by up to this many per cent.
     Uneven(u32),
     /// By base model: an instance serves a share of the demand, and a node goes to the one of those that its models are served by
     /// which has the fewest nodes.
     Model,
 }
 
-/// What a division came to.
+/// The results of a division.
 #[derive(Clone, Debug)]
 pub struct Divided {
     pub division: Division,

@@ -26,12 +26,12 @@ pub const BEGINNING: u64 = 1_800_000_000;
 /// Tasks drawn by one `dispatch`.
 const DRAWS: u8 = 16;
 
-/// Who calls.
+/// The sender of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Party {
     /// Owner and treasury.
     Owner,
-    /// Whoever lets tasks expire and be drawn.
+    /// The account that lets tasks expire and be drawn.
     Keeper,
     Application(u32),
     Operator(u32),
@@ -58,7 +58,7 @@ pub trait Mirror {
     /// Makes the call at `now`; gives the block it was made in, and its time. Sets the hashes that the simulator's
     /// contract is to see.
     fn call(&mut self, host: &mut Memory, now: u64, by: Party, value: u128, calldata: &[u8]) -> (u64, u64);
-    /// Compares what became of it: the answer or the refusal, the host's words, and the logs in it, which are the call's.
+    /// Compares the results of a call: the answer or the refusal, the host's words, and the logs in it, which are the call's.
     fn compare(&mut self, host: &mut Memory, calldata: &[u8], outcome: &Result<Vec<u8>, Refusal>);
 }
 
@@ -66,7 +66,7 @@ pub trait Mirror {
 pub struct Ledger {
     /// Its storage; the logs in it are the last call's.
     pub host: Memory,
-    /// Who chooses nodes.
+    /// The policy that chooses nodes.
     pub policy: Policy,
     /// Wei that calls have brought in.
     pub deposits: u128,
@@ -128,10 +128,10 @@ impl Ledger {
         }
     }
 
-    /// Makes a call, and gives its answer. What it brought about is among the events; a refused one leaves no trace.
+    /// Makes a call, and returns its answer. Its effects are among the events; a refused one leaves no trace.
     ///
     /// # Errors
-    /// Why it was refused.
+    /// The refusal.
     pub fn call<C: SolCall>(&mut self, by: Party, value: u128, call: &C) -> Result<C::Return, Refusal> {
         let answer = self.send(by, value, &call.abi_encode())?;
         Ok(C::abi_decode_returns(&answer).expect("encoded as it is declared"))
@@ -160,10 +160,10 @@ impl Ledger {
         outcome
     }
 
-    /// What a call would come to in the next block, if it were made: nothing is changed.
+    /// The result of a call in the next block, without changing anything.
     ///
     /// # Errors
-    /// Why it would be refused.
+    /// The refusal.
     pub fn probe(&mut self, by: Party, call: &impl SolCall) -> Result<(), Refusal> {
         let next = u64::from(self.mirror.is_some());
         let logs = std::mem::take(&mut self.host.logs);
@@ -171,7 +171,7 @@ impl Ledger {
         self.host.sender = by.address();
         self.host.value = Word::ZERO;
         let calldata = call.abi_encode();
-        // Whatever it is, it ends as a refusal, so that all of it is undone.
+        // Ends as a refusal in any case, so that all of it is undone.
         let outcome = self.host.call(|host| Err::<(), _>(programs::answer(host, &calldata).map(drop)));
         self.host.block -= next;
         self.host.logs = logs;
@@ -185,7 +185,7 @@ impl Ledger {
         }
     }
 
-    /// Takes note of what was logged.
+    /// Records the logs.
     fn note(&mut self) {
         self.events.extend(self.host.logs.iter().filter_map(Event::of));
     }
@@ -217,7 +217,7 @@ impl Ledger {
                     return;
                 }
                 self.note();
-                // What is still due are the draws of validators, which the contract makes.
+                // Only draws of validators can still be due, which the contract makes.
                 if self.due() && self.call(Party::Keeper, 0, &draws).is_err() {
                     return;
                 }
@@ -273,7 +273,7 @@ impl Ledger {
         muster_protocol::store::accounts::account(&self.host, Party::Operator(operator).address()).node.0
     }
 
-    /// The number of the operator who runs a node; none for an account that is no operator's.
+    /// The number of a node's operator; `None` for an account that is not an operator's.
     pub fn operator(&self, number: u32) -> Option<u32> {
         let handle = NodeHandle::load(&self.host, NodeId(number));
         let record = handle.operator(&self.host);
@@ -286,7 +286,7 @@ impl Ledger {
         muster_protocol::store::registry::gpu_group(&self.host, name.as_bytes(), vram)
     }
 
-    /// What a node commits to, by the hash that this host has for keccak256: see `IMuster.commit`.
+    /// A node's commitment, by this host's substitute for keccak256: see `IMuster.commit`.
     pub fn commitment(&self, id: u64, node: u32, kind: u8, value: &[u8; 32], salt: &[u8; 32]) -> B256 {
         let mut bytes = [0; 160];
         bytes[24..32].copy_from_slice(&id.to_be_bytes());
@@ -304,7 +304,7 @@ impl Ledger {
         }
     }
 
-    /// The highest fee, in wei, for each node of a task that can be validated: what the least stake covers.
+    /// The highest fee, in wei, for each node of a task that can be validated: the least stake covers it.
     pub fn most_at_stake(&mut self) -> u128 {
         Network::open(&mut self.host).map_or(0, |net| net.most_at_stake(1).0)
     }
@@ -314,7 +314,7 @@ impl Ledger {
         self.host.get(slot(LIMITS))
     }
 
-    /// What joining with a GPU costs beside the stake, in stake units.
+    /// The cost of joining with a GPU beside the stake, in stake units.
     pub fn group_fee(&self, name: &str, vram: u16) -> u64 {
         if self.gpu_group(name, vram).is_some() {
             0

@@ -1,18 +1,18 @@
 //! A whole network under the QoS and the dispatch document, event by event, on the contract's own code.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | [`ledger`] | the contract in memory, and the mirror that a test holds up to it |
-//! | [`events`] | what its logs mean |
+//! | [`events`] | the contract's logs as events |
 //! | [`policy`] | other ways of choosing a node, for comparison |
 //! | [`workload`] | nodes and tasks, made up or from traces |
-//! | [`agenda`] | what is due when |
-//! | [`engine`] | the clock: what nodes and applications do |
-//! | [`report`] | what it came to |
+//! | [`agenda`] | planned events by tick |
+//! | [`engine`] | the clock: actions of nodes and applications |
+//! | [`report`] | the results |
 //! | [`single`] | one workload |
 //! | [`instances`] | one network divided into several |
 //! | [`study`] | the experiments |
-//! | [`page`] | what they show, in words and pictures |
+//! | [`page`] | their results, in words and pictures |
 
 pub mod agenda;
 pub mod engine;
@@ -34,7 +34,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What to do, and where to put it.
+/// The study's options, and the folder of its output.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub scale: Scale,
@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     write(&path, &text)?;
     eprintln!("All of it took {:.0} s.", start.elapsed().as_secs_f64());
     let said = format!("{}\n{}\n", page::tables(&text), path.display());
-    // Whoever stops reading has seen enough.
+    // A reader may stop early.
     let _ = std::io::stdout().write_all(said.as_bytes());
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Who gets a task: as the contract chooses, or, for comparison, by other weights.
+//! The choice of a task's node: as the contract chooses, or, for comparison, by other weights.
 //!
-//! The others are not in the contract. They choose exactly in proportion to their weight among the same candidates (idle,
-//! eligible, with the VRAM or the GPU, and those that hold a required model if there are any), by rejection, and where
-//! that takes too long by adding up all candidates. Validators, and the nodes of a task that takes three, the contract draws.
+//! The others are not in the contract. They choose exactly in proportion to their weight among the same candidates: idle and
+//! eligible nodes, with the VRAM or the GPU, and only those that hold a required model if there are any. They choose by rejection,
+//! and if that takes too long by adding up all candidates. The contract draws validators, and the nodes of a task that takes three.
 
 use muster_core::qos;
 use muster_core::wad::{mul_div_u64, mul_wad, WAD};
@@ -24,7 +24,7 @@ const TRIES: u32 = 400;
 /// Holders of a task's models up to which they are looked at one by one.
 const FEW: u32 = 48;
 
-/// What a candidate's chance is proportional to, apart from the locality boost M, which all have.
+/// The quantity that a candidate's chance is proportional to, apart from the locality boost M, which all have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Merit {
     /// S QoS / (S + QoS), as the contract has it: the same choice by another way.
@@ -45,7 +45,7 @@ pub enum Merit {
     LinearProduct,
 }
 
-/// Who chooses.
+/// The chooser.
 #[derive(Debug)]
 pub enum Policy {
     /// The contract.

@@ -1,4 +1,4 @@
-//! What a simulation came to.
+//! The results of a simulation.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use muster_core::wad::WAD;
 
 use super::workload::{Kind, NodeSpec, TICKS};
 
-/// What became of a node. Times are in ticks.
+/// A node's results. Times are in ticks.
 #[derive(Clone, Debug)]
 pub struct NodeReport {
     pub kind: Kind,
@@ -19,7 +19,7 @@ pub struct NodeReport {
     pub succeeded: u64,
     pub timed_out: u64,
     pub busy: u64,
-    /// Of the busy time, what ended in a timeout.
+    /// The part of the busy time that ended in a timeout.
     pub wasted: u64,
     pub excluded: u64,
     pub exclusions: u64,
@@ -73,7 +73,7 @@ impl NodeReport {
         }
     }
 
-    /// Income less what was slashed, per hour of presence, in 1e-6 of a token.
+    /// Income less slashes, per hour of presence, in 1e-6 of a token.
     pub fn wage(&self) -> f64 {
         if self.present == 0 {
             return 0.0;
@@ -124,12 +124,12 @@ pub struct Report {
     pub slipped: u64,
     /// Validators of sampled tasks that began.
     pub validations: u64,
-    /// What groups of sampled tasks with answers alike were paid, and what they would have been with a full reserve, in wei.
+    /// The pay of groups of sampled tasks with equal answers, and their pay with a full reserve, in wei.
     pub pots: u128,
     pub pots_due: u128,
-    /// What was paid to those who had validators called, in wei.
+    /// The pay of accounts that had validators called, in wei.
     pub drivers: u128,
-    /// What is in the reserve after each tenth of the tasks, in wei.
+    /// The reserve after each tenth of the tasks, in wei.
     pub reserve: Vec<u128>,
     pub burnt: u128,
     /// Fees of all tasks created, in wei.
@@ -310,7 +310,7 @@ impl Report {
         self.of(kind).map(what).fold(0.0, |sum, value| sum + value) / self.of(kind).count().max(1) as f64
     }
 
-    /// Income less what was slashed of all nodes of a kind, by the hour that they were in the network, in 1e-6 of a token.
+    /// Income less slashes of all nodes of a kind, by the hour that they were in the network, in 1e-6 of a token.
     pub fn hour_of(&self, kind: Kind) -> f64 {
         let hours = self.of(kind).map(|n| n.present).sum::<u64>() as f64 / (3_600 * TICKS) as f64;
         let (income, lost) = self.of(kind).fold((0, 0), |(income, lost), n| (income + n.income, lost + n.lost));
@@ -389,12 +389,12 @@ impl Report {
         wei as f64 / (self.fees as f64 / self.asked as f64)
     }
 
-    /// What was in the reserve after so many tenths of the tasks, in mean fees.
+    /// The reserve after this many tenths of the tasks, in mean fees.
     pub fn reserve_after(&self, tenths: usize) -> f64 {
         self.reserve.get(tenths - 1).map_or(0.0, |wei| self.in_fees(*wei))
     }
 
-    /// Of what groups with answers alike were due, the share that fees and the reserve paid; 1 where there were none.
+    /// The share of the pay due to groups with equal answers that fees and the reserve paid; 1 if there were none.
     pub fn pots_paid(&self) -> f64 {
         if self.pots_due == 0 {
             return 1.0;

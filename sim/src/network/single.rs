@@ -1,4 +1,4 @@
-//! One workload, from traces or made up, and what comes of it.
+//! One workload, from traces or made up, and its results.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ const LONGEST: u64 = 20 * 365 * 86_400;
 /// Longest expected time for made-up ones. A gap is at most 42 times its mean: ln(1e18) is 41.4.
 const LONGEST_EXPECTED: f64 = (LONGEST / 42) as f64;
 
-/// What to run.
+/// The workload to run.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Workload {
     /// Requests to replay: CSV in the columns of GenTD26's trace (with --nodes)
@@ -71,7 +71,7 @@ pub struct Workload {
     /// Share of the other tasks whose answers are committed to and sampled for validation (redundancy 1)
     #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
     pub sampled: f64,
-    /// Who chooses nodes; all but the contract are there for comparison
+    /// The policy that chooses nodes; all but the contract are there for comparison
     #[arg(long, value_enum, default_value_t = Choice::Contract)]
     pub choice: Choice,
     /// Leave the short-term factor H out
@@ -82,7 +82,7 @@ pub struct Workload {
     pub set: Vec<(String, u64)>,
 }
 
-/// Who chooses.
+/// The policy that chooses nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Choice {
     /// The contract, by W
@@ -115,10 +115,10 @@ fn share(name: &str, value: f64, most: f64) -> Outcome<u32> {
     Ok((value * 1_000.0).round() as u32)
 }
 
-/// Runs a workload, prints what came out and writes it to `network.csv` and `network-nodes.csv`.
+/// Runs a workload, prints its results and writes them to `network.csv` and `network-nodes.csv`.
 ///
 /// # Errors
-/// What can't be read or written, with file, line and reason; a parameter that is not one.
+/// Unreadable input or unwritable output, with file, line and reason; an unknown parameter.
 pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
     let grouped = share("groups", workload.groups, 1.0)?;
     let sampled = share("sampled", workload.sampled, 1.0)?;
@@ -190,7 +190,7 @@ pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
         fs::write(&path, text).map_err(|e| format!("can't write {}: {e}", path.display()))?;
         let _ = writeln!(said, "{}", path.display());
     }
-    // Whoever stops reading has seen enough.
+    // A reader may stop early.
     let _ = std::io::stdout().write_all(said.as_bytes());
     eprintln!("{tasks} tasks on {count} nodes took {:.1} s.", start.elapsed().as_secs_f64());
     Ok(())

@@ -1,4 +1,4 @@
-//! Who takes part and what is asked of them: made up, or read from traces. `docs/research/simulator-engine.md` describes both.
+//! The participants and their tasks: made up, or read from traces. `docs/research/simulator-engine.md` describes both.
 
 use std::collections::HashMap;
 
@@ -51,11 +51,11 @@ pub enum Kind {
     Broken,
     /// Answers at once, and wrongly.
     Cheat,
-    /// Answers one in four of its own tasks at once and wrongly. What it knows to be compared, in a group, it works at.
+    /// Answers one in four of its own tasks at once and wrongly. In a group, where it knows of the comparison, it works honestly.
     Sly,
-    /// Answers at once and wrongly, and never says in a group what it had committed to.
+    /// Answers at once and wrongly, and never reveals its commitment in a group.
     Withholding,
-    /// Somebody's who splits one sum over many nodes; works like a steady one.
+    /// One of many nodes over which somebody splits one sum; works like a steady one.
     Sybil,
 }
 
@@ -159,12 +159,12 @@ fn redundancy(random: &mut Random, grouped: u32, sampled: u32) -> u8 {
     }
 }
 
-/// What a made-up workload is like.
+/// The properties of a made-up workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     pub nodes: u32,
     pub tasks: u64,
-    /// Work asked for, as a share of what all nodes but Sybils could do, in thousandths.
+    /// The requested work, as a share of the capacity of all nodes but Sybils, in thousandths.
     pub load: u32,
     /// Of a thousand tasks, how many are created under policy 2, as far as the contract takes them.
     pub grouped: u32,
@@ -172,7 +172,7 @@ pub struct Profile {
     pub sampled: u32,
     /// Whether a task counts once in `load`, also where three nodes do it: so that the same tasks come under every policy.
     pub counted_once: bool,
-    /// GPT tasks require one of two GPU models, as those have to that are sampled.
+    /// GPT tasks require one of two GPU models, as sampled ones must.
     pub named: bool,
     /// How many times as high fees are.
     pub price: u32,
@@ -523,7 +523,7 @@ pub fn fleet_of(gpus: &[Gpu], seed: u64) -> Vec<NodeSpec> {
             errors: 0,
             outages: None,
             dies: None,
-            // A trace's times contain what was downloaded.
+            // A trace's times include downloads.
             download: 0,
             models,
             joins: 0,

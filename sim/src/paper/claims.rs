@@ -23,7 +23,7 @@ pub struct Claim {
     pub place: &'static str,
     /// The claim, in the text's words as far as they fit.
     pub text: &'static str,
-    /// What we call holding, where that needs to be said.
+    /// Our criterion, where it needs to be stated.
     pub rule: &'static str,
     pub ours: String,
     pub verdict: Verdict,
@@ -53,10 +53,10 @@ fn attempted(outcome: &Outcome) -> f64 {
     outcome.attempted
 }
 
-/// What we call far below the best static target: beyond the widest line that the text draws.
+/// The threshold for far below the best static target: beyond the widest line that the text draws.
 const FAR: f64 = 0.05;
 
-/// What "minor", "similar" and "hardly affected" mean of a success rate.
+/// The meaning of "minor", "similar" and "hardly affected" for a success rate.
 const MINOR: f64 = 0.03;
 
 /// Judges one variant.
@@ -399,7 +399,7 @@ impl Deviations {
 }
 
 impl Judge<'_> {
-    /// What the success rates that fall short of Fixed's are due to: each computed again for a server that knows every probability, with groups
+    /// The causes of success rates that fall short of Fixed's: each computed again for a server that knows every probability, with groups
     /// of up to seven and of up to fifteen.
     fn causes(&mut self) {
         let mut texts = Vec::new();
@@ -677,7 +677,7 @@ impl Judge<'_> {
 /// Rounds, from and to, of the phases of the blackout.
 pub const BEFORE: (usize, usize) = (STRIKE as usize - 100, STRIKE as usize);
 const AT_ONCE: (usize, usize) = (STRIKE as usize, STRIKE as usize + 10);
-/// What a climb needs to measure a target and to have tried another.
+/// The rounds in which a climb can measure a target and then try another.
 const TWO_PERIODS: u32 = 20;
 const SOON: (usize, usize) = (STRIKE as usize + 10, STRIKE as usize + 40);
 const LATER: (usize, usize) = (STRIKE as usize + 90, STRIKE as usize + 140);
@@ -713,7 +713,7 @@ impl<'a> Course<'a> {
         Estimate::of(&a.iter().zip(&b).map(|(a, b)| b / a - 1.0).collect::<Vec<_>>())
     }
 
-    /// How many runs lower their target in the two periods after a round, below what it was in that round.
+    /// How many runs lower their target in the two periods after a round, below its value in that round.
     fn reducing(&self, after: u32) -> usize {
         let after = after as usize;
         let lowers = |outcome: &&&Outcome| {
@@ -1097,7 +1097,7 @@ impl Judge<'_> {
     }
 }
 
-/// What the bound (2) lacks of the exact likelihood: for each group of 3, 5 and 7 and each mean in tenths, with ratings that lie ever further
+/// The gap of the bound (2) below the exact likelihood: for each group of 3, 5 and 7 and each mean in tenths, with ratings that lie ever further
 /// above and below that mean, the middle one on it.
 fn by_spread() -> Vec<Vec<f64>> {
     let mut errors = Vec::new();

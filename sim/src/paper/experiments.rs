@@ -1,4 +1,4 @@
-//! Which runs make up which experiment.
+//! The runs of each experiment.
 
 use muster_core::adaptive::{Reference, Search};
 use muster_core::reputation::Fallback;
@@ -11,7 +11,7 @@ use super::variant::{
 use crate::population::{Name, Population, Set};
 use crate::rounds::{Algorithm, Blackout, Feedback, Measure, Run, Targeting};
 
-/// What convergence may depend on (section 5.3.4): a name, and how the runs differ.
+/// The possible influences on convergence (section 5.3.4): a name, and how the runs differ.
 pub const WAITS: [u32; 3] = [5, 10, 20];
 pub const GRANULARITIES: [u64; 3] = [50, 100, 200];
 pub const STATIONARY: [u32; 3] = [3, 5, 8];
@@ -63,7 +63,7 @@ impl Variant {
             .collect()
     }
 
-    /// Everything a claim asks for: first what must be known for the rest, then the rest.
+    /// The runs for a claim: first those that the rest needs, then the rest.
     fn foundations(&self) -> Vec<Run> {
         let mut runs = self.blackout_fixed();
         for name in Name::ALL {
@@ -163,7 +163,7 @@ pub fn play(scale: &Scale, seed: u64) -> Lab {
 pub struct Alternative {
     pub label: &'static str,
     pub reading: Reading,
-    /// What the text says and this does not do.
+    /// The part of the text that this contradicts.
     pub against: &'static str,
 }
 
@@ -222,7 +222,7 @@ pub fn alternatives() -> Vec<Alternative> {
     ]
 }
 
-/// What was tried to explain where a claim does not hold.
+/// Attempts to explain a claim that does not hold.
 fn tried(lab: &mut Lab, v: &Variant) {
     let mut runs = Vec::new();
     for alternative in alternatives() {
@@ -288,10 +288,10 @@ pub fn beyond(v: &Variant, alpha: f64) -> Vec<Strategy> {
     .into()
 }
 
-/// Algorithms, and what chooses their targets for an alpha.
+/// Algorithms, and their targeting by alpha.
 pub type Contender = (&'static str, Vec<Algorithm>, fn(f64) -> Targeting);
 
-/// What is held against the best static target with the exact likelihood.
+/// The strategies compared with the best static target with the exact likelihood.
 pub fn exact_strategies(v: &Variant) -> Vec<Contender> {
     let greedy = v.greedy().to_vec();
     let predictive: fn(f64) -> Targeting = |alpha| Targeting::Predictive { alpha: wad(alpha), every: PREDICT_EVERY };
@@ -333,7 +333,7 @@ pub fn blackouts(lab: &Lab, v: &Variant) -> Vec<Kind> {
     kinds.into_iter().map(|(label, runs)| Kind { label, runs }).collect()
 }
 
-/// What goes beyond the paper.
+/// The experiments beyond the paper.
 fn further(lab: &mut Lab, v: &Variant) {
     let bases = v.bases(Measure::Exact);
     v.scale.sweep().play(lab, "Beyond: static targets, exact LOC", &bases, &ALPHAS);

@@ -1,4 +1,4 @@
-//! Pictures and tables of what was measured.
+//! Pictures and tables of the measurements.
 
 use std::error::Error;
 
@@ -179,7 +179,7 @@ fn over_time(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
     }
 }
 
-/// What the strategies beyond the paper bring.
+/// The gains of the strategies beyond the paper.
 fn strategies(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
     for (index, alpha) in ALPHAS.into_iter().enumerate() {
         let series = beyond(v, alpha).into_iter().map(|strategy| {

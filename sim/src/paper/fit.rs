@@ -1,6 +1,6 @@
-//! Which parameters of the populations agree with those sentences of the text that constrain them.
+//! The parameters of the populations that agree with those sentences of the text that constrain them.
 //!
-//! Candidates are judged by these sentences alone; they are the ones that the page of claims marks as used.
+//! Candidates are judged by these sentences alone; the page of claims marks them as used.
 
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ pub const RANDOM_ERROR: Range = Range(0.05, 0.3);
 pub const BEFORE: Range = Range(0.94, 0.98);
 pub const AFTER: Range = Range(0.77, 0.83);
 
-/// What is tried for each name; uniform has nothing to choose.
+/// The candidates for each name; uniform has nothing to choose.
 fn candidates(name: Name) -> Vec<Population> {
     let normal = |means: &[u16]| {
         let deviations = [50, 100, 150, 200, 300];
@@ -66,7 +66,7 @@ pub fn heavy_high() -> Vec<Population> {
             all.push(Population::Pareto(form.with_mean(MEAN)));
         }
     }
-    // What the sets hold, itself.
+    // The present parameters themselves.
     let kept = Set::FIRST.of(Name::HeavyHigh);
     all.retain(|p| match (p, kept) {
         (Population::Pareto(p), Population::Pareto(q)) => (p.inverse_shape, p.clipped) != (q.inverse_shape, q.clipped),

@@ -1,4 +1,4 @@
-//! What an algorithm would reach if the server knew every worker's probability, by computation.
+//! An algorithm's results if the server knew every worker's probability, by computation.
 
 use crate::bound::{Bound, LogRating};
 use muster_core::reputation::{likelihood, random_fit, tight_fit_of_neighbours, Fallback, Formed, Rule};
@@ -32,7 +32,7 @@ pub fn known(v: &Variant) -> Vec<(String, Known)> {
         .into()
 }
 
-/// With groups of up to `max`. The target is what Fixed reaches with seven on the same workers.
+/// With groups of up to `max`. The target is Fixed's success rate with seven on the same workers.
 pub fn under(v: &Variant, name: Name, algorithm: Algorithm, max: usize) -> Known {
     let population = v.set.of(name);
     let (mut met, mut missed) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Runs and what they brought: each is played once, whoever asks for it.
+//! Runs and their outcomes: each run is played once, for all users.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Instant;
@@ -39,10 +39,10 @@ impl Lab {
         &self.times
     }
 
-    /// What a run brought.
+    /// A run's outcome.
     ///
     /// # Panics
-    /// If it was not played: experiments are planned before they are looked at.
+    /// If it was not played: experiments must be planned before their outcomes are read.
     pub fn outcome(&self, run: &Run) -> &Outcome {
         let outcome = self.outcomes.get(run);
         outcome.unwrap_or_else(|| panic!("not played: {run:?}"))

@@ -1,4 +1,4 @@
-//! Section 5 of the paper, every experiment, and what we found beyond it.
+//! Section 5 of the paper, every experiment, and our findings beyond it.
 
 mod claims;
 mod experiments;
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 pub use variant::Scale;
 
-/// What to do, and where to put it.
+/// The study's options, and the folder of its output.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub scale: Scale,

@@ -209,7 +209,7 @@ fn claims(page: &mut String, judged: &[Vec<Claim>; 4]) {
     );
 }
 
-/// What does not hold now, with the figures of all variants.
+/// The claims that do not hold now, with the figures of all variants.
 fn elsewhere(page: &mut String, variants: &[Variant; 4], judged: &[Vec<Claim>; 4]) {
     page.push_str(
         "## What does not simply hold\n\nWith the figures of all four combinations; what else was tried is [below](#what-was-tried).\n\n",
@@ -352,7 +352,7 @@ fn fallbacks(page: &mut String, lab: &Lab, v: &Variant) {
     by_name(page, "", &rows);
 }
 
-/// What a server would achieve that knew every worker's probability.
+/// The results of a server that knows every worker's probability.
 fn knowing(page: &mut String, v: &Variant) {
     page.push_str(
         "### Is it the ratings?\n\nTight-fit under heavy-high if the server knew every worker's probability, by computation, the target \
@@ -405,7 +405,7 @@ fn heavy_high(page: &mut String, lab: &Lab, v: &Variant) {
     );
 }
 
-/// What alpha and the first target have to do with the blackout.
+/// The influence of alpha and the first target on the blackout.
 fn starts(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str(
         "### Alpha, the first target and the blackout\n\nThe text says neither which alpha figure 10 had nor where its climb started. The table has adaptive Tight-fit \

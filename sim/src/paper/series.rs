@@ -1,4 +1,4 @@
-//! What a stretch of rounds came to.
+//! The results of a stretch of rounds.
 
 use crate::rounds::{Outcome, Round};
 use crate::statistics::Estimate;

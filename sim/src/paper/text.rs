@@ -47,7 +47,7 @@ pub fn named(names: impl Iterator<Item = Name>) -> String {
     list(&names.map(|name| name.text().to_owned()).collect::<Vec<_>>())
 }
 
-/// Smallest and largest mean, with what they belong to.
+/// Smallest and largest mean, with their names.
 pub fn span(values: &[(Name, Estimate)], show: fn(Estimate) -> String) -> String {
     let by_mean = |a: &&(Name, Estimate), b: &&(Name, Estimate)| a.1.mean.total_cmp(&b.1.mean);
     let (low, high) = (values.iter().min_by(by_mean), values.iter().max_by(by_mean));

@@ -1,4 +1,4 @@
-//! What can be varied: how much is run, how the text is read, the populations; and the runs these come to.
+//! The variants: the scale, the reading of the text, the populations; and the resulting runs.
 
 use muster_core::adaptive::{HillClimber, Reference, Search, Settings, Tally};
 use muster_core::reputation::Fallback;
@@ -47,7 +47,7 @@ pub struct Scale {
     /// Adaptive runs on each of these populations.
     pub repeats: u64,
     pub blackout_seeds: u64,
-    /// Of the experiments on what convergence depends on: seeds and rounds. A climb that is not over at the end counts as
+    /// For experiments on the influences on convergence: seeds and rounds. A climb that is not over at the end counts as
     /// over there.
     pub convergence_seeds: u64,
     pub convergence_rounds: u32,
@@ -126,7 +126,7 @@ impl TargetSearch {
         granularity: 100,
     };
 
-    /// What ran before.
+    /// The earlier reading.
     pub const EARLIER: Self =
         Self { search: Search::Multiples, reference: Reference::Best, first_is_stationary: false, ..Self::CHOSEN };
 
@@ -182,13 +182,13 @@ pub struct Case {
     pub alpha: f64,
 }
 
-/// What chooses targets during a blackout.
+/// The targeting during a blackout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Chooser {
-    /// What Fixed reaches on the same workers before it.
+    /// Fixed's success rate on the same workers before it.
     Static,
     TargetSearch(TargetSearch, f64),
-    /// A climb that starts with what Fixed reaches.
+    /// A climb that starts from Fixed's success rate.
     ClimbFromStatic(TargetSearch, f64),
     Predictive(f64),
     /// The predictive target, and groups planned together.
@@ -224,7 +224,7 @@ pub fn fixed(population: Population, workers: usize, max: usize, rounds: u32, se
     Run { workers, max, algorithm: Algorithm::Fixed, measure: Measure::Exact, rounds, ..base(population, seed) }
 }
 
-/// Another algorithm on the workers of a run of Fixed, its target being what that reached.
+/// Another algorithm on the workers of a run of Fixed, with Fixed's success rate as its target.
 pub fn given(lab: &Lab, fixed: &Run, algorithm: Algorithm, measure: Measure) -> Run {
     if algorithm == Algorithm::Fixed {
         return *fixed;
@@ -298,7 +298,7 @@ impl Variant {
         fixed.iter().map(|fixed| given(lab, fixed, key.algorithm, key.measure)).collect()
     }
 
-    /// What the static targets of a case are tried on, one for each seed.
+    /// The runs on which a case's static targets are tried, one for each seed.
     pub fn static_bases(&self, name: Name, algorithm: Algorithm, measure: Measure) -> Vec<Run> {
         self.seeds(self.scale.sweep_seeds)
             .map(|seed| Run { algorithm, measure, rounds: self.scale.long_rounds, ..base(self.set.of(name), seed) })
@@ -310,7 +310,7 @@ impl Variant {
         self.static_bases(case.name, case.algorithm, case.measure)
             .into_iter()
             .map(|run| {
-                // Run seed 0 is what the static targets had.
+                // Run seed 0 belongs to the static targets.
                 (1..=self.scale.repeats).map(|run_seed| Run { targeting, run_seed, alpha: wad(case.alpha), ..run }).collect()
             })
             .collect()
@@ -497,7 +497,7 @@ mod tests {
         assert_eq!(same(&run), same(&fixed));
     }
 
-    /// What the climb aims at when the blackout strikes, kept to the end.
+    /// The climb's target when the blackout strikes, kept to the end.
     #[test]
     fn a_kept_target_is_the_one_before_the_blackout() {
         let [.., v] = Variant::all(Scale { blackout_seeds: 2, ..Scale::QUICK }, 3);

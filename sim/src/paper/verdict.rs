@@ -78,7 +78,7 @@ impl Split {
 /// How near to an end of a range is there, as a share of that end.
 const NEAR: f64 = 0.1;
 
-/// Which ends of a range the least and the largest of some estimates come near to. Who says "by 25 to 250 percent" has seen both.
+/// The ends of a range that the least and the largest of some estimates come near to. The claim "by 25 to 250 percent" means that both were seen.
 pub fn ends_reached(range: Range, estimates: &[Estimate]) -> (bool, bool) {
     let by_mean = |a: &&Estimate, b: &&Estimate| a.mean.total_cmp(&b.mean);
     let near =
@@ -136,7 +136,7 @@ pub struct Noticed {
 }
 
 /// The time depends on the magnitude if it clearly differs between the least and the greatest at which two runs or more notice the
-/// change; in part if at some magnitude most runs do not, for then there is no time to speak of.
+/// change. It does so in part if at some magnitude most runs do not notice it, because there is then no time to speak of.
 pub fn depends(magnitudes: &[Noticed]) -> Verdict {
     let told: Vec<Estimate> = magnitudes.iter().filter(|m| m.runs >= 2).map(|m| m.rounds).collect();
     let apart = match told[..] {
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(depends(&[noticed(9, 100.0, 30.0), noticed(10, 200.0, 40.0)]), Verdict::Holds);
         assert_eq!(depends(&[noticed(0, 0.0, 0.0), noticed(9, 100.0, 30.0), noticed(10, 200.0, 40.0)]), Verdict::Partly);
         assert_eq!(depends(&[noticed(9, 100.0, 60.0), noticed(10, 200.0, 80.0)]), Verdict::Differs);
-        // None at 10 %, one at 30 %: what runs at 60 % take says nothing beside it.
+        // None at 10 %, one at 30 %: the time of the runs at 60 % cannot be compared.
         assert_eq!(depends(&[noticed(0, 0.0, 0.0), noticed(1, 10.0, 0.0), noticed(10, 200.0, 40.0)]), Verdict::Differs);
         assert_eq!(depends(&[]), Verdict::Differs);
     }

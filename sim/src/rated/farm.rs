@@ -1,4 +1,4 @@
-//! Farmed ratings: an application that feeds its own nodes, and what these then do to the tasks of others.
+//! Farmed ratings: an application that feeds its own nodes, and the harm that these then do to the tasks of others.
 //!
 //! The nodes are of a GPU that nobody else names, so that a task can be meant for them alone; images are compared wherever there are
 //! `scorePool` idle nodes, and counted for ratings. They take tasks for any GPU as well.
@@ -17,12 +17,12 @@ const OTHERS: u32 = 1;
 const FARMER: u32 = 2;
 /// Nodes that a farmed task is given to: as many as a profile can ask for.
 const FED: u8 = 9;
-/// What the farmer's nodes answer to others, where they are agreed.
+/// The farmer's nodes' answer to others, when they collude.
 const FALSE: Answer = answer(0xffff_ffff_0000_0000);
 const ANSWERS: u64 = 22;
 const CHAIN: u64 = 23;
 
-/// What the farmer's nodes do once they are there.
+/// The later conduct of the farmer's nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Conduct {
     /// They are not there.
@@ -43,14 +43,14 @@ pub struct Life {
     /// Farmed tasks before the first of others is answered, and in each round after.
     pub before: u32,
     pub each: u32,
-    /// What the other application asks for; its target is predictive, its alpha 0.5.
+    /// The other application's algorithm; its target is predictive, its alpha 0.5.
     pub algorithm: Algorithm,
     /// Rounds without the farmer, and with it.
     pub rounds: (u32, u32),
     pub seed: u64,
 }
 
-/// What farming cost, and what came of it. Wei; shares of the other application's groups while the farmer's nodes are there.
+/// The cost of farming, and its results. Wei; shares of the other application's groups while the farmer's nodes are there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     pub right: f64,
@@ -67,7 +67,7 @@ pub struct Outcome {
     pub price: Price,
 }
 
-/// What feeding cost.
+/// The cost of feeding.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Price {
     pub tasks: u64,
@@ -117,7 +117,7 @@ pub fn live(life: &Life) -> Outcome {
     outcome
 }
 
-/// What it costs to be judged right as often in the scope of everybody, where a farmed task goes to whomever is drawn.
+/// The cost of as many right judgements in the common scope, where a farmed task goes to any drawn node.
 pub fn among_all(population: Population, honest: usize, farmers: usize, tasks: u32, seed: u64) -> Price {
     let mut world = World::new(population, honest, seed);
     let mut price = Price::default();
@@ -127,7 +127,7 @@ pub fn among_all(population: Population, honest: usize, farmers: usize, tasks: u
 }
 
 impl Price {
-    /// What the farmer's nodes got of so many farmed tasks, in wei, refunds included.
+    /// The income of the farmer's nodes from this many farmed tasks, in wei, refunds included.
     fn income(&self, tasks: u32) -> u128 {
         FEE * u128::from(FED) * u128::from(tasks) - self.fees
     }
@@ -182,7 +182,7 @@ impl World {
             let farmers = self.farmers();
             let answers: Vec<Answer> =
                 group.members.iter().map(|&n| if farmers.contains(&n) { RIGHT } else { self.honestly(n) }).collect();
-            // With a majority or without one, who agrees with another counts as right.
+            // With a majority or without one, members that agree with another count as right.
             let agreed = answers.iter().filter(|answer| **answer == RIGHT).count() > 1;
             let own = group.members.iter().filter(|n| farmers.contains(n)).count() as u64;
             let scored = group.scored;
@@ -196,7 +196,7 @@ impl World {
         price.seconds += self.field.age() - age;
     }
 
-    /// One round of the other application's tasks; how many groups agreed on what is right, on nothing, and on what is wrong.
+    /// One round of the other application's tasks; the number of groups that agreed on the right answer, on none, and on a wrong one.
     fn round(&mut self, conduct: Conduct) -> [u64; 3] {
         let (_, most) = SIZES;
         let (mut idle, mut groups) = (self.field.nodes() as usize, Vec::<Answered>::new());

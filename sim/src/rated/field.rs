@@ -1,6 +1,6 @@
 //! The contract in rounds, by the calls that nodes and applications send.
 //!
-//! All that is known of it is what its answers and its logs say.
+//! Only its answers and its logs are known.
 
 use alloy_primitives::B256;
 use alloy_sol_types::SolEvent;
@@ -18,14 +18,14 @@ use crate::network::policy::Policy;
 
 /// Wei in a token.
 pub const TOKEN: u128 = 1_000_000_000_000_000_000;
-/// What a task offers for each node that it may be given to, in wei.
+/// A task's offer for each possible node, in wei.
 pub const FEE: u128 = TOKEN;
 /// VRAM of every node, in GiB.
 const VRAM: u16 = 24;
 /// Seconds of a round.
 const ROUND: u64 = 60;
 
-/// What is answered to a task: a text's digest, or the hash of an image.
+/// An answer to a task: a text's digest, or the hash of an image.
 pub type Answer = [u8; 32];
 
 /// The scope of a task.
@@ -52,18 +52,18 @@ pub struct Group {
     pub target: u64,
 }
 
-/// What became of a group.
+/// A group's results.
 #[derive(Clone, Debug)]
 pub struct Settled {
     /// The majority's answer; none without one.
     pub answer: Option<Answer>,
-    /// What each member was paid, in wei, in the order of the members.
+    /// Each member's pay, in wei, in the order of the members.
     pub paid: Vec<u128>,
     /// The start fee that was kept of the creator's fee, in wei.
     pub start_fee: u128,
 }
 
-/// Calls made, by what they are, for their gas.
+/// Calls by kind, for their gas.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Calls {
     pub created: u64,
@@ -119,7 +119,7 @@ impl Field {
         Self { ledger, nodes: 0, calls: Calls::default(), scratch: Vec::new() }
     }
 
-    /// Lets a node join with the least stake; gives its number, its GPU group, and what was paid for a new GPU's name, in wei.
+    /// Lets a node join with the least stake; returns its number, its GPU group, and the fee for a new GPU's name, in wei.
     ///
     /// # Panics
     /// If the contract refuses, which it has no reason to; so do all calls here.
@@ -211,7 +211,7 @@ impl Field {
         }
     }
 
-    /// Opens what a group's members committed to; the last of these calls has it judged.
+    /// Reveals a group's commitments; the last of these calls has it judged.
     ///
     /// # Panics
     /// If the contract refuses, or does not judge it.
@@ -271,7 +271,7 @@ pub const fn answer(bits: u64) -> Answer {
     answer
 }
 
-/// What an application gets that sets nothing but this.
+/// The profile of an application that sets nothing but this.
 pub fn profile(algorithm: u8, targeting: u8, target: u64, alpha: u64) -> Profile {
     Profile { algorithm, least: 3, most: 7, reschedules: 0, targeting, target: target.min(WAD), alpha, period: 300 }
 }

@@ -18,7 +18,7 @@ const APPLICATION: u32 = 1;
 const ANSWERS: u64 = 20;
 const CHAIN: u64 = 21;
 
-/// What an honest node answers that is right with this chance, a binary fraction. Wrong answers never agree.
+/// An honest node's answer, right with this chance, a binary fraction. Wrong answers never agree.
 pub fn honestly(random: &mut Random, chance: u64) -> Answer {
     if random.bits() < chance {
         RIGHT
@@ -48,13 +48,13 @@ pub struct Game {
     /// Weight of throughput in the gain, a wad.
     pub alpha: u64,
     pub rounds: u32,
-    /// Which nodes are drawn from the population: those that [`crate::rounds`] draws.
+    /// The seed of the nodes drawn from the population: the same as in [`crate::rounds`].
     pub population_seed: u64,
     /// Everything else that is random.
     pub run_seed: u64,
 }
 
-/// What a run brought: means over its rounds.
+/// A run's results: means over its rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Successful tasks in a round.
@@ -81,7 +81,7 @@ impl Outcome {
     }
 }
 
-/// A group and what its members answer.
+/// A group and its members' answers.
 pub type Answered = (Group, Vec<super::field::Answer>);
 
 /// Lets everybody commit, then everybody reveal.

@@ -1,12 +1,12 @@
 //! Groups chosen by ratings on the contract's own code: the paper's populations, targets, and farmed ratings.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | [`field`] | the contract, by the calls that users send |
 //! | [`game`] | the paper's rounds on it |
 //! | [`farm`] | an application that feeds its own nodes |
 //! | [`study`] | the experiments |
-//! | [`page`] | what they show, in words and pictures |
+//! | [`page`] | their results, in words and pictures |
 
 pub mod farm;
 pub mod field;
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     let text = page::write(&found, options);
     write(&path, &text)?;
     eprintln!("All of it took {:.0} s.", start.elapsed().as_secs_f64());
-    // Whoever stops reading has seen enough.
+    // A reader may stop early.
     let _ = std::io::stdout().write_all(format!("{text}\n{}\n", path.display()).as_bytes());
     Ok(())
 }

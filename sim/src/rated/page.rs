@@ -1,4 +1,4 @@
-//! What was found, in words, tables and pictures.
+//! The findings, in words, tables and pictures.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Which runs make up which experiment.
+//! The runs of each experiment.
 
 use muster_core::reputation::Algorithm;
 use muster_core::wad::WAD;
@@ -65,7 +65,7 @@ impl Scale {
     };
 }
 
-/// What four servers make of the same workers: one value for each seed.
+/// The results of four servers on the same workers: one value for each seed.
 #[derive(Clone, Debug, Default)]
 pub struct Servers {
     pub contract: Vec<Outcome>,
@@ -81,7 +81,7 @@ pub struct Targets {
     pub name: Name,
     pub algorithm: Algorithm,
     pub halves: u64,
-    /// The given target that was best in runs of its own, in thousandths: what it gains is measured in others, in which it has no luck.
+    /// The given target that was best in runs of its own, in thousandths. Its gain is measured in other runs, to exclude luck.
     pub best: u64,
     pub gains: Vec<f64>,
     /// The contract's own: its gain, and the mean target.
@@ -90,7 +90,7 @@ pub struct Targets {
     pub outside: (Vec<f64>, f64),
 }
 
-/// What farming came to, for each seed.
+/// The results of farming, for each seed.
 #[derive(Clone, Debug)]
 pub struct Farmed {
     pub algorithm: Algorithm,
@@ -111,7 +111,7 @@ pub struct Found {
     pub among: Price,
 }
 
-/// The farmer's conducts that are compared: what its nodes do, farmed tasks before, and in each round.
+/// The compared conducts of the farmer: its nodes' conduct, farmed tasks before, and in each round.
 const LIVES: [(Conduct, u32, u32); 5] = [
     (Conduct::Absent, 0, 0),
     (Conduct::Alone, BEFORE, 0),
@@ -149,7 +149,7 @@ fn population(name: Name) -> Population {
     Set::FITTED.of(name)
 }
 
-/// Figures 3 and 4: the target is what Fixed reaches on the same workers, as in the paper.
+/// Figures 3 and 4: the target is Fixed's success rate on the same workers, as in the paper.
 fn servers(scale: &Scale, first: u64) -> Vec<(Name, Algorithm, Servers)> {
     let cases: Vec<(Name, Algorithm)> = Name::ALL.into_iter().flat_map(|name| ALGORITHMS.map(|a| (name, a))).collect();
     let of = |&(name, algorithm): &(Name, Algorithm)| {

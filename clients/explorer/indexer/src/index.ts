@@ -1,4 +1,4 @@
-/** Reads every event of the contract: its own row, its transaction, the sums, and what it means. */
+/** Reads every event of the contract: its own row, its transaction, the sums, and its handler. */
 import { ponder } from "ponder:registry";
 import type { Hex } from "viem";
 import { handlers } from "./handlers";
@@ -7,7 +7,7 @@ import { type Log, Scene } from "./scene";
 
 type Values = Record<string, unknown>;
 
-/** The account that an event is about: whose node, whose task, who is paid. */
+/** The account that an event concerns: the node's operator, the task's creator, or the receiver. */
 const accountOf = (args: Values) => (args.operator ?? args.creator ?? args.account ?? args.application ?? null) as Hex | null;
 
 /** JSON has no numbers as large as these. */
@@ -26,7 +26,7 @@ async function note(scene: Scene, log: Log, args: Values) {
   network.events++;
   [network.block, network.at] = [log.block, log.at];
   await scene.count({ events: 1 });
-  // Only what follows the slash at once is a part of it.
+  // Only events directly after the slash are a part of it.
   if (!(log.name === "MemberTimedOut" && network.slashing === node)) network.slashing = log.name === "NodeSlashed" ? node : null;
   if (node !== null) {
     const row = await scene.find("node", { number: node });

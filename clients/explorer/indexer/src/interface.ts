@@ -6,7 +6,7 @@ import { musterParameters } from "../../../../abi/parameters";
 export { musterAbi };
 
 export type EventName = ContractEventName<typeof musterAbi>;
-/** What an event says. */
+/** The values of an event. */
 export type Args<name extends EventName> = ContractEventArgsFromTopics<typeof musterAbi, name>;
 
 /** Every event of the interface. */

@@ -1,4 +1,4 @@
-/** What one event changes: rows are read once, changed in memory, and written when the event is done. */
+/** The changes of one event: rows are read once, changed in memory, and written when the event is done. */
 import type { Context } from "ponder:registry";
 import * as schema from "../ponder.schema";
 import type { Hex } from "viem";
@@ -41,7 +41,7 @@ export interface Log {
   tx: Hex;
 }
 
-/** Where money lies: a node's stake, an account's credit or stake on its way back, a task's fee, and what is the network's. */
+/** A place of money: a node's stake, an account's credit or unbonding stake, a task's fee, or the network's own. */
 export type Pot =
   | { pot: "stake"; node: number }
   | { pot: "credit" | "unbonding"; account: Hex }
@@ -207,7 +207,7 @@ export class Scene {
     ...{ started: 0, succeeded: 0, failed: 0, timedOut: 0, exclusions: 0, earned: 0n, slashed: 0n, seenAt: this.at },
   });
 
-  /** Writes what has changed. */
+  /** Writes the changes. */
   async close() {
     await this.#level();
     for (const { table, key, row, isNew } of this.#rows.values()) {

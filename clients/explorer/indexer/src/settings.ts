@@ -1,4 +1,4 @@
-/** What is indexed, from the environment; see ../../README.md. */
+/** The indexer's settings, from the environment; see ../../README.md. */
 import { type Address, type Transport, createPublicClient, custom, getAddress, http, parseAbi } from "viem";
 
 const need = (name: string): string => {
@@ -20,8 +20,8 @@ const requestsPerSecond = count("REQUESTS_PER_SECOND");
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /**
- * Endpoints asked in turn, each so often a second and evenly. Ponder by itself begins with 20 requests a second, and one that is refused with 429 costs it
- * a pause and counts like one that was answered, so it comes to a third of what the endpoint would bear.
+ * Endpoints asked in turn, each this often a second and evenly. Ponder's own limit begins at 20 requests a second, and each refusal with 429 costs it
+ * a pause and counts like an answer. So it reaches only a third of the endpoint's limit.
  */
 const evenly =
   (perSecond: number): Transport =>
@@ -56,14 +56,14 @@ export const newestBlock = async (): Promise<number> => Number(await client.getB
 /** Where a chain with Stylus says how long programs run. */
 const ARB_WASM = "0x0000000000000000000000000000000000000071";
 const programTimeLeft = parseAbi(["function programTimeLeft(address program) view returns (uint64)", "error ProgramExpired(uint64 age)", "error ProgramNeedsUpgrade(uint16 version, uint16 needed)"]);
-/** Seconds for which a program still runs; 0 for one that does not, null for what is no program or where the chain does not say. */
+/** The seconds for which a program still runs; 0 for one that does not, null if it is no program or the chain does not say. */
 export const timeLeft = (program: Address): Promise<number | null> =>
   client.readContract({ address: ARB_WASM, abi: programTimeLeft, functionName: "programTimeLeft", args: [program] }).then(
     Number,
     (error: Error) => (/ProgramExpired|ProgramNeedsUpgrade/.test(error.message) ? 0 : null),
   );
 
-/** The first block in which the contract has code: some thirty questions. An endpoint that does not keep so old a state has to be told it. */
+/** The first block in which the contract has code: some thirty questions. For an endpoint without such old states it must be configured. */
 async function created(): Promise<number> {
   let [least, most] = [0n, await client.getBlockNumber()];
   const isThere = (blockNumber: bigint) =>

@@ -1,7 +1,7 @@
 /**
- * How long an indexer that begins takes to catch up with a chain of a certain age, through an endpoint as providers run them: rows of the table in
- * ../../README.md. test.sh --age runs it with several ages in blocks, test.sh with one. It fails where that takes longer than ten minutes, more questions for
- * logs than ranges of blocks, or where what is indexed differs from the contract.
+ * How long a new indexer takes to catch up with a chain of a certain age, through an endpoint as providers run them: rows of the table in
+ * ../../README.md. test.sh --age runs it with several ages in blocks, test.sh with one. It fails if that takes longer than ten minutes, or more questions
+ * for logs than ranges of blocks, or if the indexed state differs from the contract.
  */
 import assert from "node:assert/strict";
 import pg from "pg";
@@ -10,7 +10,7 @@ import { compare } from "./compare";
 import { head, rpc } from "./indexer";
 import { Running, demonstrate, devnode } from "./machine";
 
-/** What the endpoint bears, and what the indexer is told of it. */
+/** The endpoint's limits, and the indexer's settings for them. */
 const [REQUESTS, RANGE] = [10, 10_000];
 const SECONDS = 600;
 /** Ponder begins with 25 blocks, and goes on with half as much more each time; a question more for each, and then some. */
@@ -26,7 +26,7 @@ for (const age of process.argv.slice(2).map(Number)) {
   // One request makes at most 100,000.
   for (let left = missing; left > 0; left -= 100_000) await rpc(url, "anvil_mine", [`0x${Math.min(left, 100_000).toString(16)}`]);
   if (database) {
-    // What Ponder keeps of the chain for the next indexer.
+    // Ponder's copy of the chain, which the next indexer would reuse.
     const client = new pg.Client({ connectionString: database });
     await client.connect();
     await client.query("drop schema if exists ponder_sync cascade");

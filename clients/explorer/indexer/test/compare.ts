@@ -1,7 +1,7 @@
 /**
- * Compares all that the indexer holds with the contract's views at the same block, and says what differs.
+ * Compares the indexer's whole state with the contract's views at the same block, and prints the differences.
  *
- *   RPC_URL=http://... MUSTER=0x... INDEXER=http://... npx tsx test/compare.ts
+ * RPC_URL=http://... MUSTER=0x... INDEXER=http://... npx tsx test/compare.ts
  */
 import { pathToFileURL } from "node:url";
 import { type Address, type ContractFunctionArgs, type ContractFunctionName, createPublicClient, getAddress, http, multicall3Abi, zeroAddress } from "viem";
@@ -27,7 +27,7 @@ const bigs = (values: unknown) => list(values).map(big);
 const plain = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) => (typeof each === "bigint" ? String(each) : typeof each === "string" ? each.toLowerCase() : each));
 
-/** What was compared, and what differs. */
+/** The number of comparisons, and the differences. */
 export class Report {
   compared = 0;
   readonly differences: string[] = [];
@@ -322,7 +322,7 @@ export async function compare(rpcUrl: string, address: Address, indexer: Indexer
     report.same(`place of task ${task.id}`, places_(task.validation), group.group);
   }
 
-  // Sums are those of what they add up.
+  // Sums equal the total of their parts.
   for (const table of ["hour", "day"]) {
     const [row] = (await indexer.sql(
       `select sum(created) created, sum(succeeded) succeeded, sum(failed) failed, sum(timed_out) timed_out, sum(cancelled) cancelled, sum(evicted) evicted, sum(expired) expired, sum(undecided) undecided, sum(fees) fees, sum(refunded) refunded, sum(burnt) burnt, sum(income) income, sum(events) events, sum(transactions) transactions, sum(gas) gas from "${table}"`,

@@ -1,8 +1,8 @@
 /**
- * Fills a schema of PostgreSQL as an indexer of a large network would have: nodes, tasks, accounts, models, queues and their sums, and the events and transactions of
- * the newest tasks. It says nothing about chances or fairness: sizes and shares are what pages and questions meet.
+ * Fills a schema of PostgreSQL as an indexer of a large network would: nodes, tasks, accounts, models, queues and their sums, and the events and transactions of
+ * the newest tasks. Not for chances or fairness: only sizes and shares are those that pages and questions meet.
  *
- *   DATABASE_URL=postgresql://... npx tsx test/generate.ts --schema large --nodes 100000 --tasks 1000000
+ * DATABASE_URL=postgresql://... npx tsx test/generate.ts --schema large --nodes 100000 --tasks 1000000
  *
  * `ponder serve` on the same schema then answers.
  */
@@ -18,7 +18,7 @@ if (!/^[a-z_]+$/.test(schema) || !Number.isSafeInteger(nodes) || !Number.isSafeI
 // Ponder makes the tables for the schema that it is told so.
 (globalThis as { PONDER_NAMESPACE_BUILD?: object }).PONDER_NAMESPACE_BUILD = { schema, viewsSchema: undefined };
 const tables = await import("../ponder.schema");
-// Not among what the package exports, but what `ponder start` itself makes tables by.
+// Not exported by the package, but `ponder start` itself creates tables with it.
 const kit = (await import(new URL("../node_modules/ponder/dist/esm/drizzle/kit/index.js", import.meta.url).href)) as { getSql: (schema: object) => Record<"tables" | "indexes", { sql: string[] }> };
 const { tables: create, indexes } = kit.getSql(tables);
 
@@ -54,7 +54,7 @@ await run(
   "create table _ponder_meta (key text primary key, value jsonb not null)",
   "create table _ponder_checkpoint (chain_name text primary key, chain_id bigint not null, safe_checkpoint varchar(75) not null, latest_checkpoint varchar(75) not null, finalized_checkpoint varchar(75) not null)",
 );
-/** Values by columns: what is not said is null. */
+/** Values by columns: missing ones are null. */
 const insert = (table: string, columns: Record<string, string>, from: string) => `insert into ${table} (${Object.keys(columns).join(", ")}) select ${Object.values(columns).join(", ")} ${from}`;
 
 await run(
@@ -113,7 +113,7 @@ await run(
     },
     `from task, generate_series(0, 2) as e where id > ${tasks - TOLD} and (e = 0 or (e = 1 and status <> 2) or (e = 2 and outcome = 2))`,
   ),
-  // What a replay of draws begins with.
+  // A replay of draws begins with these.
   insert("event", { id: "i", name: "'Initialised'", block: "0", at: `${now - SPAN}`, tx: hex("0", 64), args: "'{\"stakeUnit\": \"1000000000000\"}'::json" }, "from generate_series(0, 0) as i"),
   insert("event", { id: "number", name: "'ParameterChanged'", block: "0", at: `${now - SPAN}`, tx: hex("0", 64), args: "json_build_object('parameter', number, 'value', value::text)" }, "from parameter where number > 0"),
   insert(

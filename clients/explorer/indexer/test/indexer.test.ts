@@ -64,7 +64,7 @@ before(async () => {
   const shown = await demonstrate(url, flags);
   address = shown.address;
   console.log(`  a demonstration of ${shown.report.tasks} tasks on ${shown.report.nodes} nodes: ${await head(url)} blocks, ${((Date.now() - since) / 1_000).toFixed()} s`);
-  // What no demonstration does: tasks whose nodes are chosen by their ratings.
+  // The demonstration lacks these: tasks whose nodes are chosen by their ratings.
   chosen = await rated(url, address, account);
 });
 
@@ -72,7 +72,7 @@ after(async () => {
   await hooks?.kill();
   await first?.kill();
   counter?.stop();
-  // Whatever was started ends with this process.
+  // All processes started end with this one.
   setTimeout(() => process.exit(), 500).unref();
 });
 
@@ -134,7 +134,7 @@ test("a node that answers nothing is excluded, and comes back when its time has 
     await rpc(url, "evm_increaseTime", [Number(deadline) + 1 - (await now())]);
     for (const { eventName, args } of await send("expire", [number, id])) if (eventName === "NodeExcluded" && args.node === number) until = args.until;
   }
-  // H is 1, then three tenths of what it was each time, and below a tenth with the third.
+  // H is 1, then three tenths of its value each time, and below a tenth with the third.
   assert.deepEqual([lapses, until > 0n], [3, true]);
   await first.reach(await head(url));
   const known = async () => (await first.sql(`select parked, parked_until, exclusions from node where number = ${number}`))[0]!;
@@ -189,7 +189,7 @@ test("sums by hour, day and month: nothing is lost between them, and the last on
   assert.deepEqual([begins.getUTCDate(), begins.getUTCHours(), begins.getUTCMinutes(), begins.getUTCSeconds()], [1, 0, 0, 0]);
 });
 
-/** What is served for the page. */
+/** The server's answer to a question of the page. */
 const served = async <T>(path: string): Promise<T> => {
   const response = await fetch(new URL(`/api/${path}`, first.url));
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
@@ -212,7 +212,7 @@ test("the page's sums and lists are the tables', page by page, and say of which 
   const queued = await first.sql("select queue, count(*) as tasks, sum(fee) as fees from task where status = 2 group by queue order by queue");
   assert.deepEqual(glance.queues.map(({ queue, tasks, fees }) => [queue, tasks, fees].map(Number)).sort(([a], [b]) => a! - b!), queued.map(({ queue, tasks, fees }) => [queue, tasks, fees].map(Number)));
   assert.ok(glance.calls.length > 3);
-  // Every task once, in order, whatever the page.
+  // Every task once, in order, for any page size.
   const ids: number[] = [];
   for (let more = true; more; ) {
     const { items, total } = await served<Page>(`list/tasks?sort=id&limit=17&offset=${ids.length}`);
@@ -271,11 +271,11 @@ test("what is new is sent as it comes, and answers are kept until then", async (
   const mined = (await send("nameModel", ["heard/of-at-once"]))[0]!.blockNumber;
   const made = performance.now();
   await heard(() => states.at(-1)!.events === before.events + 1 && states.at(-1)!.block >= Number(mined));
-  // The first look at the chain since finds it, and one question more tells what is in it: test.sh --seen says how long that takes.
+  // The first look at the chain since finds it, and one more question reads it: test.sh --seen measures the time.
   const told = counter.calls.findIndex(({ method }) => method === "eth_getBlockReceipts");
   const looks = counter.calls.slice(0, told).filter(({ method, begun }) => method === "eth_getBlockByNumber" && begun > made);
   assert.ok(told >= 0 && looks.length <= 1, `${looks.length} looks until it was found`);
-  // Who knows of the event gets no older answer.
+  // A reader that knows the event gets no older answer.
   const { block } = await served<{ block: number }>(`network?v=${before.events + 1}`);
   assert.ok(block >= Number(mined), `${block}, not ${mined}`);
   stop.abort();
@@ -300,7 +300,7 @@ const receiver = new Receiver();
 let hooks: Awaited<ReturnType<typeof startHooks>> | undefined;
 /** The newest event when webhooks began. */
 let begun = 0n;
-/** Waits until a receiver has what is indexed. */
+/** Waits until a receiver has all indexed events. */
 async function told(path: string, where = "") {
   for (const until = Date.now() + 300_000; ; await sleep(100)) {
     const rows = await first.sql(`select id, tx from event where id > ${begun} and node is not null ${where}`);
@@ -332,7 +332,7 @@ test("webhooks: signed, tried again, not redirected, and nothing is lost when re
   };
   begun = BigInt((await first.sql("select max(id) as newest from event"))[0]!.newest as string);
   await begin();
-  // What happens before it has noted where it begins is nobody's.
+  // Events before it has noted its beginning are skipped.
   while ((await hooks!.begun()).join() !== "all,one") await sleep(50);
   // Refused twice, then sent elsewhere: neither is followed nor taken for received.
   let refusals = 0;
@@ -385,7 +385,7 @@ test("a short reorganisation loses nothing, and leaves nothing behind", async ()
   const named = async () => (await first.sql("select name from model where name like '%/%' order by name")).map((row) => row.name);
   assert.ok((await named()).includes("is/on-a-branch-that-dies"));
   const [before] = (await first.sql("select tasks, escrow from network")) as [Row];
-  // Receivers have heard of what dies.
+  // Receivers have got the events that are about to be undone.
   await told("/all");
   const fork = await head(url);
   assert.equal(await rpc(url, "evm_revert", [snapshot]), true);
@@ -400,7 +400,7 @@ test("a short reorganisation loses nothing, and leaves nothing behind", async ()
   assert.ok((await named()).includes("stays/in-every-branch"));
   const [now] = (await first.sql("select tasks, escrow from network")) as [Row];
   assert.notDeepEqual(now, before);
-  // Receivers learn that what died was taken back.
+  // Receivers learn that the undone events were taken back.
   const left = await told("/all");
   assert.ok(receiver.told.get("/all")!.some(({ takenBack }) => takenBack));
   console.log(`  ${left} events by webhooks, ${receiver.told.get("/all")!.length} messages of them with what came twice or was taken back`);
@@ -411,7 +411,7 @@ test("a short reorganisation loses nothing, and leaves nothing behind", async ()
 
 test("killed twice, it goes on where it was", { skip: !database && "there is no PostgreSQL" }, async () => {
   let indexer = await Running.start(options({ schema: "killed" }));
-  // In the middle of what was there.
+  // In the middle of the existing blocks.
   for (;;) {
     const block = await indexer.block();
     if (block > (await head(url)) / 4) break;
@@ -487,7 +487,7 @@ test("calls to the chain", async () => {
   counter.take();
   await sleep(seconds * 1_000);
   const quiet = counter.take();
-  // Others' logs: four blocks between two looks, as on Arbitrum. What that takes longer than it should is time in which nothing is new.
+  // Others' logs: four blocks between two looks, as on Arbitrum. Any excess over the due time is time without news.
   const blocks = 4 * seconds;
   const since = performance.now();
   for (let i = 0; i < blocks; i += 4) {

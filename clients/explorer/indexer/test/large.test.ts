@@ -42,7 +42,7 @@ test("a long history of draws is counted by one server for all, and not again by
   servers.push(late);
   assert.deepEqual(await counted(late), one);
   assert.deepEqual(await kept(), before);
-  // What is damaged keeps nobody from counting.
+  // A damaged state does not prevent counting.
   await client.query(`update ${SCHEMA}._counted_draws set state = 'nothing'`);
   const alone = await Running.serve(SCHEMA, database);
   servers.push(alone);

@@ -1,4 +1,4 @@
-/** What the tests run: a development node, the demonstration on it, a counting proxy before it, and indexers. */
+/** The processes of the tests: a development node, the demonstration on it, a counting proxy before it, and indexers. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
 import { mkdir, mkdtemp, readFile, readdir, writeFile } from "node:fs/promises";
@@ -60,7 +60,7 @@ export async function devnode(): Promise<string> {
   });
 }
 
-/** Runs the demonstration there, and gives the contract's address and what the demonstration says of it. */
+/** Runs the demonstration there, and returns the contract's address and the demonstration's report. */
 export async function demonstrate(url: string, flags: string[]): Promise<{ address: Address; report: Record<string, unknown> }> {
   const env = { RPC_URL: url, DEPLOYMENTS: join(directory, "deployments"), PRIVATE_KEY: "" };
   const child = spawn(need("MUSTER_CLI"), ["demo", "--json", ...flags], {
@@ -72,7 +72,7 @@ export async function demonstrate(url: string, flags: string[]): Promise<{ addre
   let [said, told] = ["", ""];
   child.stdout!.on("data", (data: Buffer) => (told += data));
   child.stderr!.on("data", (data: Buffer) => (said += data));
-  // What it says may come after it has ended.
+  // Its output may arrive after its end.
   const code = await new Promise((resolve) => child.on("close", resolve));
   if (code !== 0) throw new Error(`the demonstration failed: ${said.slice(-2_000)}`);
   children.delete(child);
@@ -142,7 +142,7 @@ export interface Options {
   settings?: Record<string, string>;
 }
 
-/** Whoever sends webhooks: hooks.mjs with these hooks, and its state in the file that is named. */
+/** A sender of webhooks: hooks.mjs with these hooks, and its state in the named file. */
 export async function startHooks(indexer: string, hooks: object[], state: string): Promise<{ kill: () => Promise<void>; said: () => Promise<string>; begun: () => Promise<string[]> }> {
   const [file, log] = [join(directory, "hooks.json"), `hooks-${Math.random().toString(36).slice(2)}.log`];
   await writeFile(file, JSON.stringify(hooks));
@@ -185,7 +185,7 @@ export class Running extends Indexer {
     return new Running(`http://127.0.0.1:${port}`, start("node_modules/.bin/ponder", args, env, log), log);
   }
 
-  /** Only answers, from what is in the schema: `ponder serve`. Nobody is asked for the chain: the port refuses. It serves a page of two files, so that the explorer's need not be built. */
+  /** Only answers, from the schema's contents: `ponder serve`. Its chain endpoint is a closed port. It serves a page of two files, so that the explorer's need not be built. */
   static async serve(schema: string, database: string, settings: Record<string, string> = {}, port?: number): Promise<Running> {
     port ??= await freePort();
     const log = `${schema}-${port}.log`;
@@ -219,7 +219,7 @@ export class Running extends Indexer {
     await Promise.race([super.reach(block, milliseconds), died]);
   }
 
-  /** Waits until what was there when it started is indexed. */
+  /** Waits until all events from before its start are indexed. */
   async ready() {
     for (;;) {
       const answer = await fetch(new URL("/ready", this.url)).catch(() => undefined);

@@ -1,5 +1,5 @@
 /**
- * An empty page beside what is measured: how long this machine takes, with all else that it does, for next to nothing. A bound that hangs on it holds on slow machines too.
+ * An empty page beside the measured one: the time that this machine, with its present load, takes for next to nothing. Bounds relative to it hold on slow machines too.
  *
  * `node test/plain.mjs` serves it on a free port, in a process of its own as the servers are: `/` a page, `/live` events, which a POST to `/tell` sends, and nothing anywhere else.
  */
@@ -13,7 +13,7 @@ const PAGE = '<!doctype html><title>plain</title><main id="main"></main><script>
 const [SECOND, TIMES] = [1_000, 8];
 export const allowed = (plain) => Math.max(SECOND, TIMES * plain);
 
-/** Starts it; gives its address, and what ends it. */
+/** Starts it; returns its address, and a function that ends it. */
 export async function startPlain() {
   const child = spawn(process.execPath, [fileURLToPath(import.meta.url)], { stdio: ["pipe", "pipe", "inherit"] });
   const origin = await new Promise((resolve, reject) => {
@@ -24,7 +24,7 @@ export async function startPlain() {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  // It ends with who started it.
+  // It ends with its parent.
   process.stdin.on("end", () => process.exit()).resume();
   const listeners = new Set();
   const server = createServer((request, response) => {

@@ -160,7 +160,7 @@ test("an address that asks too often is refused, whatever it says of itself, and
     return answers;
   };
   for (const [path, limit] of [["/feeds/nodes/1.rss", LIMIT / 10], ["/api/list/nodes?limit=1", LIMIT]] as const) {
-    // Either server counts for itself, and what the first kind of question came to counts for both kinds.
+    // Each server counts for itself, and requests of the first kind count for both kinds.
     const answers = await asked(path, 2 * limit + 1);
     assert.ok(answers.slice(0, limit - LIMIT / 4).every(({ status }) => status === 200), path);
     const { status, headers } = answers.at(-1)!;
@@ -201,7 +201,7 @@ test("events come through one by one, not compressed and not kept back; and a se
       assert.ok(viewers.some((viewer, i) => viewer.connected > connected[i]!), "nobody had listened to the one that died");
       if (dies === 1) continue;
       await restart(dies);
-      // Its health is looked at every two seconds; those who come anew are divided among both.
+      // Its health is checked every two seconds; new viewers are divided among both.
       await sleep(3_000);
       const late = Array.from({ length: 4 }, (_, i) => new Viewer(`127.0.5.${i + 1}`));
       viewers.push(...late);

@@ -6,10 +6,10 @@ import { musterAbi, parameterNumber } from "../src/interface";
 
 const NODES = 5;
 const [RIGHT, WRONG] = [`0x${"aa".repeat(32)}`, `0x${"bb".repeat(32)}`] as const;
-/** What each member answers; undefined for an error that it reports. */
+/** Each member's answer; undefined for an error that it reports. */
 type Answers = (position: number) => Hex | undefined;
 
-/** `owner` is the contract's, and the application. Gives the ids of a task that a majority answered, and of one that no group agreed on, and who the nodes are. */
+/** `owner` is the contract's, and the application. Returns the ids of a task with a majority, and of one that no group agreed on, and the nodes' operators. */
 export async function rated(url: string, address: Address, owner: PrivateKeyAccount): Promise<{ agreed: bigint; open: bigint; operators: ReadonlyMap<number, PrivateKeyAccount> }> {
   const client = createWalletClient({ account: owner, transport: http(url) }).extend(publicActions);
   const view = async (functionName: string, ...args: unknown[]) => client.readContract({ address, abi: musterAbi, functionName, args } as never) as Promise<any>;
@@ -72,7 +72,7 @@ export async function rated(url: string, address: Address, owner: PrivateKeyAcco
     return { outcome: (settled.args as { outcome: number }).outcome, rated: events.filter(({ eventName }) => eventName === "NodeRated").length };
   };
   const agreed = await create();
-  // Who could not run it is not rated.
+  // A member that could not run it is not rated.
   assert.deepEqual(await play(agreed, (i) => (i === 1 ? WRONG : i === 3 ? undefined : RIGHT)), { outcome: 0, rated: NODES - 1 });
   // Once more, and then never: two and two, and one that says something else or cannot run it. Nobody is rated without a majority.
   const open = await create();

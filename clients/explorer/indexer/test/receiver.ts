@@ -1,4 +1,4 @@
-/** Who is told by webhooks: checks each message's signature, and keeps what it says. */
+/** A receiver of webhooks: checks each message's signature, and keeps the contents. */
 import assert from "node:assert/strict";
 import { type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -15,11 +15,11 @@ export interface Told {
 }
 
 export class Receiver {
-  /** What has come in, by path. */
+  /** The received messages, by path. */
   readonly told = new Map<string, Told[]>();
-  /** What to answer at a path instead of 200; the answer waits for ever where it gives nothing. */
+  /** Answers at a path in place of 200; without a response the request waits for ever. */
   readonly answers = new Map<string, (response: ServerResponse) => void>();
-  /** Requests, by path, whatever was answered. */
+  /** Requests, by path, for any answer. */
   readonly asked = new Map<string, number>();
   readonly problems: string[] = [];
   #server = createServer(async (request, response) => {
@@ -49,7 +49,7 @@ export class Receiver {
     assert.deepEqual(this.problems, []);
   }
 
-  /** What a receiver has who strikes out what was taken back and counts what came twice once: "id tx", in order. */
+  /** The events of a receiver that removes those taken back and counts repeated ones once: "id tx", in order. */
   known(path: string): string[] {
     const known = new Map<string, string>();
     for (const { id, tx, takenBack } of this.told.get(path) ?? []) {

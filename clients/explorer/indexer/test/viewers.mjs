@@ -1,11 +1,13 @@
 /**
- * Many viewers at once, as the page's first view asks: each loads the page's files, asks the questions of the first view, then listens for what changes in the answers, and
- * asks again where it missed something, as src/live.ts does. Meanwhile something happens: each second an event is written into the database, as the indexer would write it; how long each viewer takes to see it is measured.
+ * Many viewers at once, with the requests of the page's first view: each loads the page's files, asks the questions of the first view, then listens for
+ * changes in the answers, and asks again where it missed something, as src/live.ts does. Meanwhile an event is written into the database each second,
+ * as the indexer would write it; the time until each viewer sees it is measured.
  *
- *   DATABASE_URL=postgresql://... node --import tsx test/viewers.mjs http://127.0.0.1:42069 SCHEMA [VIEWERS] [SECONDS]
+ * DATABASE_URL=postgresql://... node --import tsx test/viewers.mjs http://127.0.0.1:42069 SCHEMA [VIEWERS] [SECONDS]
  *
- * Several servers stand with commas between. Viewers, server and database share this machine. Fails where the median first view takes more than a second, or the median event until it is seen in the
- * figures; on a machine that is too slow or too busy for that, where they take eight times as long as an empty page beside them does (plain.mjs).
+ * Several servers are separated by commas. Viewers, server and database share this machine. Fails if the median first view takes more than a second, or
+ * the median event until it appears in the figures. On a machine that is too slow or too busy for that, fails if they take eight times as long as an
+ * empty page beside them (plain.mjs).
  */
 import assert from "node:assert/strict";
 import http from "node:http";
@@ -14,7 +16,7 @@ import { gunzipSync } from "node:zlib";
 import pg from "pg";
 import { allowed, startPlain } from "./plain.mjs";
 
-/** What the first view asks, in the page's words: page/test/large.mjs compares it with what the page does ask. */
+/** The questions of the first view, in the page's words: page/test/large.mjs compares them with the page's. */
 export const QUESTIONS = [
   "network",
   `data?query=${encodeURIComponent('{ _meta { status } tau: parameters(where: {name: "tau"},limit: 1000) { items { number name unit value proposed effective } pageInfo { hasNextPage endCursor } } }')}`,
@@ -24,7 +26,7 @@ export const QUESTIONS = [
 const quantile = (values, q) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? Number.NaN;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** As browsers: six connections to a server at most, of one viewer; what a connection is lost for that the server had just closed is asked again. */
+/** As browsers: at most six connections of one viewer to a server; a request lost because the server had just closed the connection is repeated. */
 function get(agent, url) {
   return new Promise((resolve, reject) => {
     const request = http.get(url, { agent, headers: { "accept-encoding": "gzip" } }, (response) => {
@@ -40,10 +42,10 @@ function get(agent, url) {
   });
 }
 
-/** What is sent of states and of changes in the answers to these questions. */
+/** The address of states and of changes in the answers to these questions. */
 const liveOf = (origin, asked) => `${origin}/api/live${asked.length ? `?${asked.map((one) => `ask=${encodeURIComponent(one)}`).join("&")}` : ""}`;
 
-/** Gives each message of an answer to whoever wants it. */
+/** Passes each message of a response to a function. */
 export function messages(response, onMessage) {
   let held = "";
   response.setEncoding("utf8");
@@ -57,7 +59,7 @@ export function messages(response, onMessage) {
   });
 }
 
-/** Listens there; gives each message to whoever wants it. */
+/** Listens there; passes each message to a function. */
 function listen(url, onMessage, onError) {
   const request = http.get(url, { agent: false }, (response) => messages(response, onMessage));
   let isOver = false;
@@ -85,7 +87,7 @@ const LAST = 30_000;
 /** Of so many viewers one opens the empty page too, by as many requests, one after the other where a viewer does so. */
 const EACH = 10;
 
-/** The page waits so long for what it follows before it asks, in milliseconds; and until a view has settled. */
+/** The milliseconds for which the page waits for a followed answer before it asks; and until a view has settled. */
 const [PATIENCE, SETTLED] = [2_000, 300];
 
 export async function look(origins, database, schema, number, seconds) {
@@ -220,7 +222,7 @@ export async function look(origins, database, schema, number, seconds) {
     happened++;
     await sleep(1_000);
   }
-  // Who has not seen all by then does not.
+  // Viewers that have not seen all by then never will.
   for (const end = performance.now() + LAST; views.length < number * happened && performance.now() < end; ) await sleep(100);
   for (const end of ends) end();
   await client.end();

@@ -24,7 +24,7 @@ const SUMS = {
   transactions: int, gas: big,
 };
 
-/** What the page reads of the tables (clients/explorer/indexer/ponder.schema.ts says what each column means), by the names of their lists. */
+/** The columns that the page reads (clients/explorer/indexer/ponder.schema.ts explains each), by the names of their lists. */
 const tables = {
   networks: {
     treasuryBalance: big, reserve: big, burnt: big, stakes: big, escrow: big, credit: big, unbonding: big, stakeUnit: big, paused: bool,
@@ -80,7 +80,7 @@ interface AnyWanted {
   limit?: number;
 }
 
-/** What is wanted of a table. */
+/** A request for a table's rows. */
 export interface Wanted<T extends Table, F extends Field<T> = Field<T>> extends AnyWanted {
   table: T;
   fields: readonly F[];
@@ -139,7 +139,7 @@ export interface Head {
 }
 
 const heads = new WeakMap<AbortSignal, Head>();
-/** Of which block what was asked with this signal is: the oldest, where there were several questions. */
+/** The block of the answers to this signal's questions: the oldest, if there were several questions. */
 export const headOf = (signal: AbortSignal): Head | undefined => heads.get(signal);
 function note(signal: AbortSignal | undefined, block: number | null | undefined, at: number | null | undefined): void {
   if (!signal || !block) return;
@@ -153,14 +153,14 @@ export function know(events: bigint, block: bigint): void {
   if (events !== known.events || block !== known.block) known = { events, block, turn: known.turn + 1 };
 }
 
-/** An answer as it was last given, by the question's path and query: which one it is, and up to which state it holds. */
+/** The last answer to a question, by its path and query: its tag, and the last state for which it holds. */
 interface Held {
   etag: string;
   body: unknown;
   turn: number;
 }
 const held = new Map<string, Held>();
-/** Answers that are kept for what changes in them to be sent. */
+/** Answers kept so that the indexer can send their changes. */
 const HELD = 40;
 /** Questions that the indexer sends changes of. */
 let followed: ReadonlySet<string> = new Set();
@@ -174,14 +174,14 @@ function hold(asked: string, answer: Held): void {
   for (const oldest of held.keys()) if (held.size > HELD) held.delete(oldest);
 }
 
-/** The indexer sends what changes in the answers to these questions, or does so no longer. */
+/** Sets the questions whose changes the indexer sends. */
 export function follow(asked: readonly string[]): void {
   followed = new Set(asked);
   wake();
 }
 const wake = () => waiting.splice(0).forEach((one) => one());
 
-/** What changed in answers, from which to which; they hold for the state that is known. */
+/** Applies changes to answers, each from one tag to another; they hold for the known state. */
 export function change(answers: Record<string, { from: string; to: string; by?: Patch }>): void {
   const { turn } = known;
   for (const [asked, { from, to, by }] of Object.entries(answers)) {
@@ -194,11 +194,11 @@ export function change(answers: Record<string, { from: string; to: string; by?: 
   wake();
 }
 
-/** The questions that a view asked by a signal, and how many of them were not answered by what was sent. */
+/** The questions that a view asked by a signal, and the number of requests, for those that no sent change answered. */
 interface Asking {
   asked: Set<string>;
   requests: number;
-  /** Milliseconds for which it waited for what is sent. */
+  /** Milliseconds for which it waited for sent changes. */
   waited: number;
 }
 const askings = new WeakMap<AbortSignal, Asking>();
@@ -207,7 +207,7 @@ export const askingOf = (signal: AbortSignal): Asking => {
   return askings.get(signal)!;
 };
 
-/** What was sent of an answer, if it holds all that is known. */
+/** An answer updated by sent changes, if it holds for the known state. */
 async function sent(asked: string): Promise<unknown> {
   if (!followed.has(asked)) return undefined;
   const until = Date.now() + PATIENCE;
@@ -222,7 +222,7 @@ async function sent(asked: string): Promise<unknown> {
   return undefined;
 }
 
-/** The indexer's answer to a question by GET; answers are shared by all who ask the same. */
+/** The indexer's answer to a question by GET; concurrent equal requests share it. */
 async function get(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<unknown> {
   const asked = `${path}?${new URLSearchParams(query)}`;
   const begun = performance.now();
@@ -275,7 +275,7 @@ async function post(query: string, signal?: AbortSignal, shared = false): Promis
   return told.data;
 }
 
-/** Lists that were longer than what was asked for. */
+/** Lists that were longer than the requested part. */
 const cut = new WeakSet<readonly unknown[]>();
 /** Whether there are more rows than these. */
 export const isCut = (rows: readonly unknown[]): boolean => cut.has(rows);
@@ -292,7 +292,7 @@ export async function ask<Q extends Record<string, AnyWanted>>(wanted: Q, signal
   return Object.fromEntries(lists) as never;
 }
 
-/** A list page by page, in its order: what was read need not be kept. */
+/** A list page by page, in its order: pages already read need not be kept. */
 export async function* pages<T extends Table, F extends Field<T>>(wanted: Wanted<T, F>, signal?: AbortSignal): AsyncGenerator<Rows<Wanted<T, F>>> {
   for (let after: string | undefined; ; ) {
     const { items, pageInfo } = (await post(`{ ${question("page", wanted, after)} }`, signal)).page as Page;
@@ -385,10 +385,10 @@ export async function askRivals(signal?: AbortSignal): Promise<Rivals> {
   return { total, largest: BigInt(largest), items: decoded("nodes", items) as never };
 }
 
-/** What draws came to, of all nodes together. */
+/** The results of draws, of all nodes together. */
 export interface Draws {
   draws: number;
-  /** Nodes that were candidates; outside their own interval; how many chance puts there at most on average; outside of what none of all leaves. */
+  /** Nodes that were candidates; those outside their own interval; the average number there by chance; those outside of the interval that none of all leaves. */
   nodes: number;
   beyond: number;
   allowed: number;

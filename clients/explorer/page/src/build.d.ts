@@ -1,2 +1,2 @@
-/** What the interface says of each refusal: vite.config.ts puts it in. */
+/** The interface's sentence for each refusal: vite.config.ts inserts it. */
 declare const SENTENCES: Record<string, string>;

@@ -1,4 +1,4 @@
-/** Curves and bars over time, by uPlot, in the colours of the page; what they show is said in words for who does not see them. */
+/** Curves and bars over time, by uPlot, in the colours of the page; a text describes them to readers who do not see them. */
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -15,7 +15,7 @@ export interface Series {
 }
 
 interface Properties {
-  /** Says what it shows. */
+  /** A description of its contents. */
   label: string;
   /** In seconds since 1970. */
   times: number[];

@@ -1,7 +1,7 @@
 /** The network that the page shows, and the servers that it asks: `config.json` beside it, written by `configure.mjs` or served by the indexer. */
 
 export interface Config {
-  /** What people call the network. */
+  /** The network's name. */
   name: string;
   /** The indexer's address without a path; empty where it serves the page itself. */
   indexer: string;
@@ -12,7 +12,7 @@ export interface Config {
   fromBlock: number;
   /** Whether the indexer's server has a feed for each node. */
   feeds: boolean;
-  /** What the native token is called. */
+  /** The name of the native token. */
   symbol: string;
   /** The chain's number and name, and its block explorer without a slash at the end; 0 and empty where nobody said. */
   chainId: number;
@@ -37,7 +37,7 @@ export async function readConfig(): Promise<Config> {
   return configOf(await response.text());
 }
 
-/** What stands in a `config.json`. */
+/** Parses a `config.json`. */
 export function configOf(text: string): Config {
   let given: unknown;
   try {
@@ -60,7 +60,7 @@ export function configOf(text: string): Config {
   return { ...defaults, feeds: !config.indexer, ...config };
 }
 
-/** From now on the page connects to its own address and these endpoints, and to nothing else, whatever happens in it. */
+/** From now on the page connects to its own address and these endpoints, and to nothing else. */
 export function enclose({ indexer, rpc, stores, upload }: Config): void {
   const origins = [indexer, rpc, upload, ...stores].filter(Boolean).map((url) => new URL(url, location.href).origin);
   const policy = document.createElement("meta");

@@ -1,4 +1,4 @@
-/** The account whose wallet is connected, if one is: what the rest of the page has to know of wallets. */
+/** The account of the connected wallet, if any: the rest of the page needs no more of wallets. */
 import { useEffect, useReducer } from "preact/hooks";
 
 let account: string | undefined;

@@ -13,7 +13,7 @@ export const times = (n: number): string => ["never", "once", "twice"][n] ?? `${
 /** A wad with so many digits. */
 export const wad = (value: bigint, digits = 3): string => (Number(value) / 1e18).toFixed(digits);
 
-/** Wei as tokens: whole numbers exactly, and of what is smaller four significant digits; amounts that would be all zeros in a smaller unit. */
+/** Wei as tokens: whole numbers exactly, and smaller parts to four significant digits; in a smaller unit if all digits would be zeros. */
 export function money(wei: bigint, symbol = config.symbol): string {
   if (wei === 0n) return `0 ${symbol}`;
   const size = wei < 0n ? -wei : wei;
@@ -57,12 +57,12 @@ export const STAGE = ["–", "called, still busy", "running", "committed", "answ
 export const VERDICT = ["–", "right", "wrong", "withheld", "error reported", "timed out", "open: no two alike"];
 export const GROUP = ["Agreed", "The first node alone answered", "All answers differ", "Nobody answered, or a validator alone", "Given to another group"];
 
-/** What a task's state is called. */
+/** The name of a task's state. */
 export const stateOf = ({ status, outcome }: { status: number; outcome: number }): string => (status === 0 ? OUTCOME[outcome]! : TASK[status]!);
 /** Good, bad or neither, for the colour. */
 export const toneOf = ({ status, outcome }: { status: number; outcome: number }): string =>
   status ? (status === 3 || status > 3 ? "busy" : "wait") : outcome === 2 ? "good" : outcome === 5 || outcome === 6 ? "wait" : "bad";
 
-/** What a node does, and its colour. */
+/** A node's state, and its colour. */
 export const statusTone = ({ status, parked }: { status: number; parked: number }): string => (status === 1 ? (parked ? "bad" : "good") : status === 0 ? "quiet" : status === 5 ? "wait" : "busy");
 export const statusName = ({ status, parked }: { status: number; parked: number }): string => (status === 1 && parked ? ["", "Excluded", "Waits for others", "Reserved"][parked]! : STATUS[status]!);

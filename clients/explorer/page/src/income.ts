@@ -1,4 +1,4 @@
-/** What a node that is not there would be given of the tasks that were: its exact share of weight in each, and the payments that go with it. */
+/** The income that a hypothetical node would have had from past tasks: its exact share of weight in each, and the payments for it. */
 import type { Row } from "./api";
 import { type Core, type Weighed, fits, weigh } from "./core";
 
@@ -17,11 +17,11 @@ export interface Income {
   runnable: number;
   /** In wei, of all tasks together. */
   earned: bigint;
-  /** Its share in each kind of task, for what asks for the same. */
+  /** Its share in each kind of task, by requirements. */
   kinds: { models: readonly bigint[]; vram: number; gpu: number; tasks: number; share: number }[];
 }
 
-/** What rivals are a sample of: how many there are, and the largest stake of all in stake units. */
+/** The population of a sample of rivals: its size, and the largest stake of all in stake units. */
 export interface All {
   total: number;
   largest: bigint;
@@ -30,8 +30,8 @@ export interface All {
 const SCALE = 10n ** 12n;
 
 /**
- * As if every joined node had been idle at each draw, and weighed what it does now. A node that joins has H 1 and Q_long 5. Tasks are taken
- * together where they require the same; of those that several nodes ran, each position counts.
+ * As if every joined node had been idle at each draw, with its present weight. A node that joins has H 1 and Q_long 5. Tasks with the same
+ * requirements are taken together; for those that several nodes ran, each position counts.
  */
 export function income(core: Core, rivals: readonly Rival[], own: Omit<Rival, "node">, tasks: readonly Paid[], all: All = { total: rivals.length, largest: 0n }): Income {
   const largest = [...rivals, own].reduce((most, { stake }) => (stake > most ? stake : most), all.largest);
@@ -51,7 +51,7 @@ export function income(core: Core, rivals: readonly Rival[], own: Omit<Rival, "n
       runnable += number;
       const mine = weigh(core, own, largest, models);
       const others = rivals.filter(({ group }) => fits(group, vram, gpu)).map((rival) => weigh(core, rival, largest, models));
-      // Who holds a required model is drawn before all who hold none.
+      // Holders of a required model are drawn before all others.
       const isLocal = mine.local > 0 || others.some(({ local }) => local > 0);
       const counts = ({ local }: { local: number }) => !isLocal || local > 0;
       const sum = mine.weight + (others.filter(counts).reduce((all, { weight }) => all + weight, 0n) * total) / seen;

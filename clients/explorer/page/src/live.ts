@@ -1,12 +1,12 @@
 /**
- * What is new: the indexer tells it as it comes, with what changed in the answers that the open view was given; and every view that is open asks again when there
- * was an event since, which what was sent answers, or else the indexer.
+ * Live updates: the indexer sends new events, with the changes in the answers of the open view. After each event every open view asks again; the sent
+ * changes answer it, or else the indexer.
  */
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { type Head, type State, askState, askingOf, change, follow, headOf, know, stateOf } from "./api";
 import { config } from "./config";
 
-/** The state of the data, and of what keeps it from being newer. */
+/** The state of the data, and the obstacles to newer data. */
 export interface Live extends State {
   /** Why nothing is heard of the indexer. */
   error: string | undefined;
@@ -16,9 +16,9 @@ export interface Live extends State {
 
 /** Milliseconds between attempts where nothing comes by itself, and as long as the first news may take before it is asked for. */
 const [PERIOD, PATIENCE] = [2_000, 5_000];
-/** A view asks at most so often, in milliseconds; and draws what was sent so often. */
+/** The shortest time between a view's requests, in milliseconds; and between its redraws from sent changes. */
 const [REST, DRAW] = [1_000, 200];
-/** Questions that can be followed at once, characters of all of them as they stand in an address, and milliseconds after which a view has asked what it asks. */
+/** The most followed questions, the most characters of all of them in an address, and the milliseconds after which a view has asked its questions. */
 const [FOLLOWED, ADDRESS, SETTLED] = [8, 8_000, 300];
 let live: Live = { head: undefined, network: undefined, chain: undefined, error: undefined, ahead: 0, ready: false, from: 0n, left: undefined, chainId: 0 };
 const listeners = new Set<() => void>();
@@ -39,7 +39,7 @@ function fail(error: unknown): void {
   for (const listener of listeners) listener();
 }
 
-/** Questions of the views that are open, by who asked them. */
+/** The open views' questions, by view. */
 const open = new Map<object, readonly string[]>();
 function wanted(): string[] {
   const asked = new Set([...open.values()].flat().filter((one) => !one.startsWith("programs")));
@@ -58,7 +58,7 @@ function use(who: object, asked: readonly string[] | undefined): void {
   turning = setTimeout(() => turn(), SETTLED);
 }
 
-/** Listens until the connection is lost, the page is out of sight, or others are to be followed; what came of it. */
+/** Listens until the connection is lost, the page is hidden, or the followed questions change; returns the reason. */
 function listen(): Promise<"lost" | "heard" | "turned"> {
   return new Promise((resolve) => {
     const asked = wanted();
@@ -97,7 +97,7 @@ const visible = () =>
     document.addEventListener("visibilitychange", () => resolve(), { once: true });
   });
 
-/** Begins to listen; where a proxy keeps what comes by itself, it asks now and then. */
+/** Begins to listen; if a proxy holds events back, asks now and then. */
 export async function watch(): Promise<void> {
   for (;;) {
     if (live.head) await visible();
@@ -126,11 +126,11 @@ export function useLive(): Live {
   return live;
 }
 
-/** Whoever shows a time: one clock for all of them, which runs while there is one. */
+/** The users of the clock: one clock for all of them, which runs while there is one. */
 const watchers = new Set<() => void>();
 let ticking: ReturnType<typeof setInterval> | undefined;
 
-/** What the chain's time, in seconds since 1970, comes to; drawn anew when a second has changed that. */
+/** A value derived from the chain's time, in seconds since 1970; redrawn when a second has changed it. */
 export function useClock<T extends string | number>(told: (now: number) => T): T {
   const redraw = useRedraw();
   const value = told(chainNow());
@@ -155,7 +155,7 @@ export function useClock<T extends string | number>(told: (now: number) => T): T
 /** The chain's time, drawn anew every second. */
 export const useNow = (): number => useClock(Math.floor);
 
-/** What a question came to so far. */
+/** A question's state so far. */
 export interface Asked<T> {
   data: T | undefined;
   error: string | undefined;
@@ -164,7 +164,7 @@ export interface Asked<T> {
 }
 
 /**
- * Asks, and asks again whenever there was an event since the last answer; what was there stays until the new is.
+ * Asks, and asks again after each event since the last answer; the former answer stays until the new one is there.
  *
  * @param key Names the question: another key is another question, whose predecessor's answer is dropped.
  */
@@ -176,7 +176,7 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
   const busy = useRef<{ key: string; again: boolean; stop: AbortController } | undefined>(undefined);
   const answered = useRef<{ key: string; block: bigint; events: bigint } | undefined>(undefined);
   const who = useRef({}).current;
-  // Nobody waits any more for what was asked under another name, or by a view that is left.
+  // Nobody waits any more for the answer under another key, or for a closed view.
   useEffect(
     () => () => {
       busy.current?.stop.abort();
@@ -186,7 +186,7 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
     [key],
   );
   useEffect(() => {
-    // One at a time: who asks while an answer is on its way asks once more afterwards.
+    // One at a time: a request while an answer is on its way causes one more afterwards.
     if (busy.current?.key === key) {
       busy.current.again = true;
       return;
@@ -216,7 +216,7 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
         stop();
         const { asked: questions, requests, waited } = askingOf(signal);
         if (busy.current === own) use(who, [...questions]);
-        // What takes long is asked less often: three quarters of the time there is rest.
+        // Slow questions are asked less often: they rest three quarters of the time.
         const took = performance.now() - begun - waited;
         await sleep(requests ? Math.max(REST - took, 3 * took) : DRAW);
         own.again = answered.current ? !hasAll() && live.network !== undefined : own.again;

@@ -1,4 +1,4 @@
-/** The frame around all views: where one can go, how old the data is, and what keeps it from being newer. */
+/** The frame around all views: the navigation, the age of the data, and the obstacles to newer data. */
 import { render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { config, enclose, readConfig, setConfig } from "./config";
@@ -142,7 +142,7 @@ function Banner() {
   ) : null;
 }
 
-/** Which contract, on which chain; where more about it is. */
+/** The contract, its chain, and links for more about it. */
 function Footer() {
   const { chainId } = useLive();
   const chain = config.chainId || chainId;
@@ -229,11 +229,11 @@ function App() {
   const { view, what } = place;
   const main = useRef<HTMLElement>(null);
   const first = useRef(true);
-  // Before it is painted: who sees the new view has the focus in it.
+  // Before painting, so that the new view has the focus when it appears.
   useLayoutEffect(() => {
     const known = VIEWS.find(([name]) => name === view)?.[1] ?? view[0]!.toUpperCase() + view.slice(1);
     document.title = `${known}${what ? ` ${what}` : ""} – ${config.name}`;
-    // A reader who came by keyboard goes on in the new view, but is not thrown about at the first.
+    // A keyboard user goes on in the new view; the first view leaves the focus alone.
     if (!first.current) main.current?.focus({ preventScroll: true });
     first.current = false;
   }, [view, what]);

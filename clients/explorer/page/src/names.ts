@@ -6,7 +6,7 @@ export const groupsWanted = list("gpuGroups", { order: "-joined" });
 export const tauWanted = list("parameters", { where: { name: "tau" } });
 
 const named = new Map<bigint, string>();
-/** The names of those of these models that have one; what is known is not asked for again, since a name stays. */
+/** The names of those of these models that have one; known names are not asked for again, since they do not change. */
 export async function modelNames(ids: Iterable<bigint>, signal?: AbortSignal): Promise<ReadonlyMap<bigint, string>> {
   const unknown = [...new Set(ids)].filter((id) => !named.has(id));
   for (let i = 0; i < unknown.length; i += 1_000) {
@@ -22,7 +22,7 @@ export const gpuName = (id: number, groups: readonly Pick<Group, "id" | "name" |
   const group = groups.find((one) => one.id === id);
   return group ? `${group.name}, ${group.vram} GiB` : `GPU group ${id}, ${id & 0xffff} GiB`;
 };
-/** What a task requires. */
+/** A task's requirement. */
 const anyGpu = (vram: number): string => (vram ? `any GPU from ${vram} GiB` : "any GPU");
 export const requirement = ({ gpu, vram }: { gpu: number; vram: number }, groups: readonly Group[]): string => (gpu ? gpuName(gpu, groups) : anyGpu(vram));
 export const nameMap = (rows: readonly Pick<Row<"models">, "id" | "name">[]): Map<bigint, string> => new Map(rows.flatMap(({ id, name }) => (name ? [[id, name]] : [])));

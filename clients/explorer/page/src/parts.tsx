@@ -35,7 +35,7 @@ export function Copy({ text, what }: { text: string; what: string }) {
   );
 }
 
-/** What the chain's block explorer says of something, where one is configured. */
+/** A link to the chain's block explorer, if configured. */
 export const Outside = ({ kind, of, children }: { kind: "tx" | "block" | "address"; of: string | bigint; children: ComponentChildren }) =>
   config.blockExplorer ? (
     <a href={`${config.blockExplorer}/${kind}/${of}`} rel="noreferrer external" target="_blank">
@@ -69,7 +69,7 @@ export const ModelLink = ({ id, names }: { id: bigint; names: ReadonlyMap<bigint
 
 export const Pill = ({ tone, children }: { tone: string; children: ComponentChildren }) => <span class={`pill ${tone}`}>{children}</span>;
 
-/** What a word means, on demand: one bubble for all of them, closed by Escape or by a touch elsewhere. */
+/** An explanation of a word, on demand: one bubble for all of them, closed by Escape or by a touch elsewhere. */
 export function Tip({ about, text }: { about: string; text: string }) {
   const show = ({ currentTarget }: { currentTarget: HTMLButtonElement }) => {
     const bubble = document.getElementById("tip")!;
@@ -87,7 +87,7 @@ export function Tip({ about, text }: { about: string; text: string }) {
   );
 }
 
-/** What colours stand for. */
+/** The meaning of colours. */
 export const Legend = ({ of }: { of: readonly (readonly [tone: string, means: string])[] }) => (
   <ul class="legend">
     {of.map(([tone, means]) => (
@@ -103,7 +103,7 @@ export function Ago({ at }: { at: bigint }) {
   return <time title={moment(at)}>{useClock((now) => duration(now - Number(at)))} ago</time>;
 }
 
-/** What is left until then, and how much of the whole that is. */
+/** The time left, and its share of the whole. */
 export function Left({ until, from }: { until: bigint; from?: bigint | null }) {
   const now = useNow();
   const left = Number(until) - now;
@@ -143,7 +143,7 @@ export const AsOf = ({ head }: { head: Head | undefined }) =>
     </p>
   ) : null;
 
-/** Shows what was asked for with the block that it is of, or that it is on its way, or why it is not there; what was there before stays beside an error. */
+/** Shows an answer with its block, or that it is on its way, or the error; the former answer stays beside an error. */
 export function Answer<T>({ asked: { data, error, head }, children }: { asked: Asked<T>; children: (data: T) => ComponentChildren }) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** Who could have been drawn for a task, by a replay of all events in the browser. */
+/** The candidates for a task, by a replay of all events in the browser. */
 import { type Draw, IDLE, Replay } from "../../indexer/src/fairness/replay";
 import { list, pages } from "./api";
 import type { Core } from "./core";
@@ -13,14 +13,14 @@ const wanted = (after: bigint, upTo?: bigint) =>
   list("events", { where: { id_gt: after, ...(upTo === undefined ? {} : { id_lte: upTo }), name_not_in: IDLE }, order: "id" }, ["id", "name", "args", "block", "at"]);
 
 let replay: Promise<Replay> | undefined;
-/** One replay for all views: reads what is new since it was last asked for, one question after the other. */
+/** One replay for all views: reads the events since the last request, one question after the other. */
 export function replayed(core: Core): Promise<Replay> {
   const before = replay ?? Promise.resolve(new Replay(core));
   const next = before.then(async (known) => {
     for await (const page of pages(wanted(known.last < 0n ? 0n : known.last))) for (const event of page) known.read(event);
     return known;
   });
-  // What failed once may succeed the next time.
+  // A failed read may succeed the next time.
   replay = next.catch(() => before);
   return next;
 }

@@ -1,9 +1,9 @@
-/** Where the reader is: `#/view/what?name=value`. Everything that they chose stands in the address, so that Back and a copied link bring it back. */
+/** The reader's place: `#/view/what?name=value`. All of their choices are in the address, so that Back and a copied link restore them. */
 import { useLayoutEffect, useReducer } from "preact/hooks";
 
 export interface Place {
   view: string;
-  /** What of it, such as a task's id. */
+  /** Its subject, such as a task's id. */
   what: string;
   query: URLSearchParams;
 }
@@ -20,7 +20,7 @@ export function address(view: string, what: string | number | bigint = "", query
   return `#/${view}${what === "" ? "" : `/${encodeURIComponent(String(what))}`}${asked && `?${asked}`}`;
 }
 
-/** Changes what was chosen at this place, without a step of its own in the history. */
+/** Changes choices at this place, without a step of its own in the history. */
 export function choose(changes: Record<string, string | undefined>): void {
   const { view, what, query } = here();
   for (const [name, value] of Object.entries(changes)) {

@@ -1,4 +1,4 @@
-/** Tables: sorted by a click, as far as wanted, and as CSV. What was chosen stands in the address. */
+/** Tables: sorted by a click, page by page, and as CSV. The reader's choices are in the address. */
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { type Table, askList } from "./api";
@@ -12,16 +12,16 @@ export type Value = string | number | bigint | null | undefined;
 export interface Column<T> {
   key: string;
   label: string;
-  /** What the column says, in a sentence. */
+  /** An explanation of the column, in a sentence. */
   help: string;
-  /** What is sorted by, and written into the CSV. */
+  /** The value for sorting and the CSV. */
   value: (row: T) => Value;
-  /** What is shown instead. */
+  /** The displayed content, if different. */
   cell?: (row: T) => ComponentChildren;
   numeric?: boolean;
 }
 
-/** What rows are: one of them, several. */
+/** The name of the rows: of one, and of several. */
 export type Things = readonly [one: string, many: string];
 
 interface Frame<T> {
@@ -43,7 +43,7 @@ interface Properties<T> extends Frame<T> {
   things: Things;
   /** Rows shown at first. */
   page?: number;
-  /** Which of them these are, such as "newest", where there are more than these. */
+  /** The part of all rows that is shown, such as "newest", if there are more. */
   part?: string | false;
 }
 
@@ -56,7 +56,7 @@ const compare = (a: Value, b: Value): number => {
 
 const quoted = (value: Value): string => {
   const said = value === null || value === undefined ? "" : String(value);
-  // What a spreadsheet would take for a formula stays text.
+  // Keeps spreadsheets from reading a text as a formula.
   const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(said) ? `'${said}` : said;
   return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
@@ -164,7 +164,7 @@ export function DataTable<T>({ rows, things, page = 50, part, sort = "", ...fram
 }
 
 interface Pages<T> extends Frame<T> {
-  /** The indexer's list, and what is asked of it. */
+  /** The indexer's list, and its query. */
   list: Table;
   filters?: Record<string, string>;
   things: Things;
@@ -187,7 +187,7 @@ export function PagedTable<T>({ list, filters = {}, things, page = 25, sort = ""
   const asking = { ...filters, sort: by };
   const [saving, setSaving] = useState<string | undefined>(undefined);
   const asked = useAsked(`list ${list} ${from} ${page} ${new URLSearchParams(asking)}`, (signal) => askList(list, { query: asking, limit: page, offset: from }, signal));
-  // What was there stays, and with it the reader's focus, until the next page is.
+  // The former rows stay, and with them the reader's focus, until the next page is there.
   const kept = useRef<typeof asked | undefined>(undefined);
   if (asked.data) kept.current = asked;
   const { data, head } = asked.data ? asked : (kept.current ?? asked);

@@ -81,7 +81,7 @@ export async function switchChain(): Promise<void> {
   }
 }
 
-/** Whether what is sent would go to another chain than the contract's. */
+/** Whether transactions would go to another chain than the contract's. */
 export const isElsewhere = ({ used, chainId }: Wallet): boolean => used !== undefined && config.chainId > 0 && chainId !== config.chainId;
 
 /** The chain, by the page's own endpoint, else by the wallet; undefined where there is neither. */
@@ -98,18 +98,18 @@ export interface Call {
   value?: bigint;
 }
 
-/** What sending it takes. */
+/** The price of a call. */
 export interface Price {
-  /** What the chain estimates, and the limit that it is sent with. */
+  /** The chain's estimate, and the gas limit. */
   gas: bigint;
   limit: bigint;
   /** Wei for the gas. */
   cost: bigint;
 }
 
-/** Who asks where no wallet is connected: nobody, for a look. */
+/** The sender of trials without a wallet. */
 const NOBODY: Address = "0x000000000000000000000000000000000000dEaD";
-/** Beyond the estimate: draws of others that may fall due until it is mined; what is not used is not paid (docs/generated/gas.md). */
+/** Gas beyond the estimate: draws of others that may fall due until it is mined; unused gas is not paid (docs/generated/gas.md). */
 const MARGIN = 1_000_000n;
 
 /** An error of the contract in its own words, which stand in abi/IMuster.sol. */

@@ -1,11 +1,11 @@
-/** What events, and what was checked of them, say to people: amounts with their unit, times as times, numbers of the interface by their names. */
+/** Events and checks in words: amounts with their unit, times as times, numbers of the interface by their names. */
 import type { Check } from "muster-client/verify";
 import type { Row } from "./api";
 import { gpuName } from "./names";
 import { GROUP, KIND, POLICY, VERDICT, clip, count, duration, moment, money, wad } from "./format";
 
 type Event = Pick<Row<"events">, "name" | "args" | "node" | "task" | "account" | "model" | "at">;
-/** What sentences need to know besides: how parameters are called and counted, and models. */
+/** Other data that sentences need: the names and units of parameters, and models. */
 export interface Known {
   parameters?: readonly { number: number; name: string; unit: string }[];
   models?: ReadonlyMap<bigint, string>;
@@ -16,7 +16,7 @@ const ABORTED = ["Timed out", "Cancelled", "Evicted from the queue", "Queued for
 const ALGORITHM = ["a fixed size", "the first that fits", "the tightest that fits", "at random"];
 const plural = (n: number, one: string, many: string): string => `${count(n)} ${n === 1 ? one : many}`;
 
-/** What an event says. */
+/** An event's text. */
 export function told({ name, args, node, model, at }: Event, { parameters = [], models = new Map(), groups = [] }: Known = {}): string {
   const said = args as Record<string, string | number | boolean | string[] | Record<string, unknown>>;
   const wei = (value: unknown) => money(BigInt((value ?? 0) as string));

@@ -1,4 +1,4 @@
-// What the page computes itself: intervals against sums done otherwise, and a biased network that must be found.
+// The page's own computations: intervals against sums computed differently, and a biased network that must be found.
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { deserialize, serialize } from "node:v8";
@@ -63,8 +63,8 @@ const random = (seed) => () => {
 const [TAU, PENALTY, BOOST, EXCLUSION] = ["tau", "penaltyPpm", "boostPpm", "exclusionPpm"];
 
 /**
- * A network by its events, read by each of these replays: nodes of two cards and several stakes, some of whom let deadlines pass, pause, leave, raise the largest stake or hold a
- * rare model, and tasks of several scopes. Who is drawn follows from the first replay's own weights; node 1 is drawn as if it weighed `bias` times what it does.
+ * A network by its events, read by each of these replays: nodes of two cards and several stakes, some of which let deadlines pass, pause, leave, raise the largest
+ * stake or hold a rare model, and tasks of several scopes. The first replay's own weights decide the draws; node 1 is drawn as if it weighed `bias` times its weight.
  */
 function network(replays, { seed, tasks, nodes, bias = 1, eventful = true }) {
   const next = random(seed);
@@ -144,7 +144,7 @@ test("summed up by groups a network comes to what telling each draw to each cand
     assert.deepEqual([same.won, same.draws], [won, draws], `node ${node}`);
     // H within a ten-thousandth of 1 counts as 1.
     assert.ok(Math.abs(same.expected - expected) < 1e-4 * expected, `node ${node}: ${same.expected}, ${expected}`);
-    // Chance is allowed what it is, or a little more.
+    // The range of chance is exact, or a little wider.
     assert.ok(same.least <= least && same.most >= most && same.most - same.least <= most - least + 4, `node ${node}: ${same.least} to ${same.most}, ${least} to ${most}`);
   }
 });

@@ -1,11 +1,11 @@
-// What happens on the network before it is looked at.
+// Events on the network from before the tests.
 import { TaskKind, modelId } from "muster-client";
 import { musterAbi } from "muster-client/abi";
 import { FEE, MODELS } from "./network.mjs";
 
 const timeout = 300_000;
 
-/** Tasks of every policy, that end well and badly; gives their ids by what became of them. */
+/** Tasks of every policy, that end well and badly; returns their ids by outcome. */
 export async function makeHistory({ network }) {
   const { client, nodes } = network;
   const gpu = nodes[0].group;
@@ -19,7 +19,7 @@ export async function makeHistory({ network }) {
   const made = { single: [] };
   for (let i = 0; i < 24; i++) made.single.push(await ended(i % 3 ? { models: [modelId(MODELS[i % 2])] } : {}));
   made.sampled = await ended({ redundancy: 1, gpu });
-  // One that cheats, among whoever is drawn.
+  // One that cheats, among the drawn nodes.
   nodes[0].behave("cheats");
   const isJudged = async (id) => (await client.getTask({ id })).members?.some(({ node, verdict }) => node === nodes[0].number && verdict === "wrong");
   for (let i = 0; i < 20 && !made.cheated; i++) {

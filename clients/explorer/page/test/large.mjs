@@ -6,12 +6,12 @@ import { QUESTIONS } from "../../indexer/test/viewers.mjs";
 import { startBrowser } from "./network.mjs";
 
 const [origin] = process.argv.slice(2);
-/** What counts is the median of so many attempts. */
+/** The number of attempts, of which the median counts. */
 const ATTEMPTS = Number(process.env.ATTEMPTS || 7);
 const plain = await startPlain();
 const browser = await startBrowser();
 
-/** Opens a view in a browser that knows nothing yet, and waits for what it shows; milliseconds, bytes and questions. */
+/** Opens a view in a browser without a cache, and waits for its contents; milliseconds, bytes and questions. */
 async function first(url, shown) {
   const context = await browser.newContext({ viewport: { width: 1366, height: 850 } });
   context.setDefaultTimeout(120_000);
@@ -55,7 +55,7 @@ for (const [view, shown, url = `${origin}/#/${view}`] of [
   console.log(`| ${view.includes("?") ? `\`${view}\`` : view} | ${median.toFixed()} ms | ${found[0].took.toFixed()} ms | ${took.at(-1).toFixed()} ms | ${requests} | ${(bytes / 1_000).toFixed()} |`);
   most ??= allowed(median);
   if (view !== "network") continue;
-  // What the load test asks is what the page asks.
+  // The load test asks the page's own questions.
   const plain = (questions) => [...new Set(questions.map((one) => decodeURIComponent(one.replaceAll("+", " "))))].sort();
   assert.deepEqual(plain(asked), plain(QUESTIONS));
   assert.ok(median <= most, `the first view takes ${median.toFixed()} ms, more than ${most.toFixed()} ms`);

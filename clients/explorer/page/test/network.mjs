@@ -1,4 +1,4 @@
-// What the page is tested on: a development node with nodes that answer, are slow or cheat; the indexer on it; the built page; a browser.
+// The environment of the page's tests: a development node with nodes that answer, are slow or cheat; the indexer on it; the built page; a browser.
 import { spawn } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
@@ -12,7 +12,7 @@ import { execFileSync } from "node:child_process";
 
 const page = fileURLToPath(new URL("..", import.meta.url));
 const indexerDirectory = join(page, "../indexer");
-/** What the page of the tests calls the chain's block explorer. */
+/** The chain's block explorer in the tests' configuration. */
 export const BLOCK_EXPLORER = "https://explorer.example";
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json" };
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -92,7 +92,7 @@ export function startBrowser() {
 export const FEE = 10_007n * 50_000_000_000n;
 export const MODELS = ["stabilityai/sdxl-turbo", "meta-llama/Llama-3.1-8B"];
 
-/** All of it. The indexer begins when the network has its `history`: what was before it, and what comes, are both there then. */
+/** All of it. The indexer begins after the network's `history`, so both past and new events exist then. */
 export async function startAll(history) {
   const directory = mkdtempSync(join(tmpdir(), "muster-page-"));
   const stops = [() => rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 })];
@@ -105,7 +105,7 @@ export async function startAll(history) {
       ...[800n, 1_200n, 3_000n, 900n, 500n].map((stake) => ({ stake: stake * eth, models: MODELS.slice(0, 1) })),
       ...[800n, 1_600n, 700n].map((stake) => ({ stake: stake * eth, gpu: "NVIDIA GeForce RTX 4090", vram: 24, models: MODELS })),
     ];
-    // What a test wants to go wrong is refused now and then while it does.
+    // Deliberate failures cause some refusals.
     const network = await startNetwork({ nodes, parameters: { sampleBps: 10_000n, scorePool: 3n, slashImages: 1n }, onError: () => undefined });
     stops.push(() => network.stop());
     const { client, address } = network;

@@ -41,7 +41,7 @@ const caughtUp = (seconds = 240) =>
     return BigInt(Object.values(_meta.status)[0].block.number) >= head;
   }, seconds);
 
-/** A view in a window of its own; whatever the page complains of fails the test at the end. */
+/** A view in a window of its own; the page's errors fail the test at the end. */
 async function open(view, { viewport = LAPTOP, colorScheme = "light", origin = all.site.origin, quiet = false } = {}) {
   const context = await all.browser.newContext({ viewport, colorScheme, acceptDownloads: true, hasTouch: viewport === PHONE });
   context.setDefaultTimeout(120_000);
@@ -50,7 +50,7 @@ async function open(view, { viewport = LAPTOP, colorScheme = "light", origin = a
     page.on("pageerror", (error) => problems.push(`${view}: ${error.stack}`));
     page.on("console", (message) => message.type() === "error" && problems.push(`${view}: ${message.text()}`));
   }
-  // Whatever is asked for elsewhere than at the three configured places.
+  // Requests to other places than the three configured ones.
   page.on("request", (request) => {
     const { origin: asked, protocol } = new URL(request.url());
     if (protocol.startsWith("http") && ![origin, all.indexer.origin, all.network.url.replace(/\/$/, "")].includes(asked)) problems.push(`${view} asked ${request.url()}`);
@@ -182,13 +182,13 @@ describe("views", () => {
     own.setConfig({ name: "", indexer: all.indexer.origin, rpc: "", muster: "", fromBlock: 0, symbol: "ETH" });
     const core = await own.loadCore();
     const replay = await own.replayed(core);
-    // Who is in groups that are chosen by ratings is counted apart.
+    // Members of groups chosen by ratings are counted apart.
     const { validations } = await ask("{ validations(limit: 1000) { items { redundancy size } } }");
     const seats = validations.items.filter(({ redundancy }) => redundancy === 3).reduce((sum, { size }) => sum + size, 0);
     assert.ok(seats >= 3);
     assert.equal(replay.leftOut.rated, seats);
     assert.equal(replay.leftOut.missed, 0);
-    // What the indexer has summed up is what these draws come to.
+    // The indexer's sums match these draws.
     const told = new Map();
     for (const draw of replay.draws) {
       const candidates = own.candidatesOf(draw);
@@ -202,7 +202,7 @@ describe("views", () => {
     assert.deepEqual(items.map(({ node, draws, won, expected }) => [node, draws, won, expected.toFixed(6)]), [...told].sort(([a], [b]) => a - b).map(([node, { draws, won, expected }]) => [node, draws, won, expected.toFixed(6)]));
     const sums = await (await fetch(`${all.indexer.origin}/api/fairness`)).json();
     assert.deepEqual([sums.behind, sums.nodes, sums.leftOut], [0, told.size, replay.leftOut]);
-    // H now, to the last digit, and who is idle.
+    // H now, to the last digit, and the idle nodes.
     const { timestamp } = await all.network.client.getBlock();
     for (const [number, node] of replay.nodes) {
       const view = await all.network.client.getNode({ number, blockNumber: await all.network.client.getBlockNumber() });
@@ -259,7 +259,7 @@ describe("views", () => {
     const views = await Promise.all(all.network.nodes.map(({ number }) => client.getNode({ number })));
     const weights = await Promise.all(all.network.nodes.map(({ number }) => client.getWeightOf({ number, spec })));
     const rivals = views.map((view, i) => ({ node: view.node, group: view.gpu, stake: view.stake / stakeUnit, longTerm: view.longTerm, h: weights[i].reliability, models: new Set(), inUse: [] }));
-    // As if the first were not there: what is computed for one like it is what it has.
+    // As if the first were not there: the result for a node like it is its own share.
     const [first, ...others] = rivals;
     const { share } = own.income(core, others, first, [{ vram: 0, gpu: 0, models: [], paid: 10n ** 18n, redundancy: 0 }]);
     const sum = weights.reduce((all, { weight }) => all + weight, 0n);
@@ -279,7 +279,7 @@ describe("views", () => {
       await look(words);
       await shown(page, `.hits a[href="${href}"]`);
     };
-    /** What alone is meant opens, and Back leads to where it was searched from. */
+    /** A single match opens, and Back leads to the place of the search. */
     const opened = async (words, href) => {
       await page.goto(`${all.site.origin}/#/live`);
       await page.getByRole("heading", { level: 1, name: "Live" }).waitFor();
@@ -480,7 +480,7 @@ describe("what a new user meets", () => {
     const checks = await page.locator("[data-test=checks]").textContent();
     assert.doesNotMatch(checks, /\b\d{10,}\b/);
     assert.match(checks, /where “Agreed” follows/);
-    // By keyboard: what H is, read out, and gone by Escape.
+    // By keyboard: the explanation of H, read out, and gone by Escape.
     await page.goto(`${all.site.origin}/#/nodes`);
     const tip = page.getByRole("button", { name: "What “H” means" });
     await tip.focus();
@@ -592,7 +592,7 @@ describe("what a new user meets", () => {
     assert.equal(again.status, 304);
     assert.equal((await get("/api/list/tasks?sort=nothing")).status, 400);
     assert.equal((await get("/api/list/tasks?limit=100000")).status, 400);
-    // What one looks at a task for: the page, the data, and the chain's blocks and transactions that are checked.
+    // The usual view of a task: the page, the data, and the chain's blocks and transactions that are checked.
     const context = await all.browser.newContext({ viewport: LAPTOP });
     const page = await context.newPage();
     let [requests, bytes] = [0, 0];
@@ -643,10 +643,10 @@ test("ten questions of a stranger, answered from the first view on", async () =>
 });
 
 describe("doing", () => {
-  /** A store that takes what is put, as S3 and the like do. */
+  /** A store that accepts objects, as S3 and the like do. */
   let upload;
   const stored = new Map();
-  /** A wallet as browsers have them, by EIP-6963: of a funded account; what it was asked to sign is noted, and it declines where it is told to. */
+  /** A wallet as browsers have them, by EIP-6963: of a funded account; it records its requests, and declines them where told to. */
   const wallet = { asked: [], declines: false };
   let site;
   before(async () => {
@@ -749,7 +749,7 @@ describe("doing", () => {
     assert.deepEqual(wallet.asked.map(({ to, value }) => [to.toLowerCase(), value]), [[all.network.address.toLowerCase(), 10n ** 15n]]);
     assert.ok(wallet.asked[0].gas > 1_000_000n);
     assert.equal(stored.get(digest)?.toString(), content.toString(), "the input is in the store, under its digest");
-    // From there on its page: it ends, and its result is what the node gave.
+    // From there on its page: it ends, and its result is the node's.
     await page.locator("[data-test=created] a").click();
     await shown(page, ".timeline li.TaskSucceeded");
     const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
@@ -832,11 +832,11 @@ describe("for everybody", () => {
         const page = await open(view, { viewport, colorScheme });
         await settled(page);
         const { wide, dark } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth - innerWidth, dark: getComputedStyle(document.body).backgroundColor }));
-        // The tab of this view is in sight, and what saves a table stands on one line.
+        // The tab of this view is in sight, and the button that saves a table is on one line.
         const tab = await page.locator(".top nav [aria-current]").boundingBox({ timeout: 1_000 }).catch(() => null);
         if (tab && (tab.x < -1 || tab.x + tab.width > viewport.width + 1)) findings.push(`${view}: its tab is at ${tab.x}`);
         for (const button of await page.locator(".csv").all()) if ((await button.boundingBox()).height > 40) findings.push(`${view}: CSV takes two lines`);
-        // Each column says what it is.
+        // Each column has an explanation.
         const heads = await page.locator("main th").evaluateAll((heads) => heads.filter((head) => !head.closest(".u-legend")).map((head) => [head.querySelector(".sort")?.textContent, head.querySelectorAll(".tip").length]));
         findings.push(...heads.filter(([, tips]) => tips !== 1).map(([head]) => `${view}: nothing explains ${head}`));
         if (wide > 0) findings.push(`${view} is ${wide} pixels wider than ${name}`);

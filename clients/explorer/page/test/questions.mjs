@@ -1,7 +1,7 @@
-// What somebody asks who has never heard of the project, and how the page answers: from the first view, by what can be clicked or searched for, to the words that answer it.
+// Questions of somebody who has never heard of the project, and the page's answers: from the first view, by clicks or a search, to the words that answer it.
 // README.md has the table of them; page.test.mjs goes these ways.
 
-/** Each with its way and with what has to be read there, where: a label of the first view's figures, or a place in the page. */
+/** Each with its way and with the expected text and its place: a label of the first view's figures, or an element of the page. */
 export const questions = (made) => [
   { asked: "Is it alive?", read: "[data-test=status]", answer: /Block [\d,]+, \d+ (s|min) old/ },
   { asked: "How many machines are there, and how many are free?", figure: "Nodes", answer: /^8\s*\d+ idle/ },

@@ -5,7 +5,7 @@ import { TaskKind, specOf } from "muster-client";
 import { musterAbi } from "muster-client/abi";
 import { FEE, sleep, until } from "./network.mjs";
 
-/** What a page may take, and which part of the frames an empty page has meanwhile it must have: on a busy machine both have few. */
+/** The most memory of a page, and the least share of an empty page's frames that it must reach: on a busy machine both have few. */
 const [MOST_MB, LEAST_SHARE] = [150, 0.5];
 const GAS = 3_000_000n;
 
@@ -26,7 +26,7 @@ async function pour({ network }, number) {
 
 const resident = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024;
 
-/** Frames a second while the page is scrolled up and down for some seconds, by what the page itself is told. */
+/** Frames a second while the page is scrolled up and down for some seconds, as the page itself measures them. */
 const scroll = (page, seconds) =>
   page.evaluate(
     (seconds) =>

@@ -19,7 +19,7 @@ pub struct Part {
     pub started: u64,
     pub expires: u64,
     pub stage: Stage,
-    /// Whether what it commits to is that it cannot run the task.
+    /// Whether it commits to an error.
     pub error: bool,
     pub wrong: bool,
 }
@@ -35,12 +35,12 @@ pub struct Check {
     pub called: bool,
     /// When its node committed.
     pub committed: u64,
-    /// Whether what becomes of it, should it not be revealed, is planned.
+    /// Whether its expiry, should it not be revealed, is planned.
     pub expires: bool,
     /// Whether the reveals of its group have begun.
     pub opened: bool,
-    /// What calling its validators took of its fee.
+    /// The part of its fee spent on the call of its validators.
     pub spent: u128,
-    /// Of its pot, what was paid.
+    /// The paid part of its pot.
     pub paid: u128,
 }

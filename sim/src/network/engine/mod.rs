@@ -1,8 +1,8 @@
-//! The clock: what nodes and applications do, call by call, and what it comes to.
+//! The clock: the actions of nodes and applications, call by call, and their results.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
-//! | [`validation`] | what nodes and drivers do for tasks under policies 1 and 2 |
+//! | [`validation`] | nodes' and drivers' actions for tasks under policies 1 and 2 |
 
 mod check;
 mod validation;
@@ -31,14 +31,14 @@ use check::Check;
 const DISK: usize = 12;
 /// Entries of a node's model list, removed ones included.
 const LIST: usize = 32;
-/// Ticks after the last arrival when whatever is still open is left, beside the time that a task may be queued.
+/// Ticks after the last arrival when still open tasks are abandoned, beside the time that a task may be queued.
 const PATIENCE: u64 = 6 * 3_600 * TICKS;
 /// H, a wad, from which on a node counts as recovered.
 const RECOVERED: u64 = WAD / 10 * 9;
 /// Creations between two updates of the progress bar.
 const STRIDE: u64 = 1_024;
 
-/// What is due.
+/// The planned events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Due {
     /// Pending tasks are drawn: before anything else in its tick.
@@ -76,7 +76,7 @@ enum Due {
 enum State {
     Waiting,
     Running,
-    /// Its node has committed to its answer and waits for what the lot says.
+    /// Its node has committed to its answer and waits for the lot.
     Committed,
     /// A group has it.
     Grouped,
@@ -137,7 +137,7 @@ struct Actor {
     report: NodeReport,
 }
 
-/// What a node was asked to download for a task, by the events that follow its start.
+/// The models that a node must download for a task, by the events that follow its start.
 fn missing(after: &[Event], task: u64, node: u32) -> Vec<u64> {
     let asked = after.iter().map_while(|e| match e {
         Event::Download { node: n, model, task: t } if *t == task => Some((*n == node).then_some(*model)),
@@ -146,7 +146,7 @@ fn missing(after: &[Event], task: u64, node: u32) -> Vec<u64> {
     asked.flatten().collect()
 }
 
-/// Ticks that a node takes for a task of so much work, with what it must download first.
+/// The ticks that a node takes for a task of this much work, including its downloads.
 fn takes(spec: &NodeSpec, work: u64, missing: &[u64]) -> u64 {
     work * 1_000 / u64::from(spec.speed.max(1)) + missing.iter().map(|model| download_time(spec, *model)).sum::<u64>()
 }
@@ -182,7 +182,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// A network of these nodes, and what is asked of it.
+    /// A network of these nodes, and its tasks.
     pub fn new(mut ledger: Ledger, nodes: Vec<NodeSpec>, source: Source, seed: u64, bar: Option<ProgressBar>) -> Self {
         let mut engine = Self {
             most_at_stake: ledger.most_at_stake(),
@@ -272,7 +272,7 @@ impl Engine {
         self.finish()
     }
 
-    /// Does what is due next; false if there is nothing left that matters.
+    /// Runs the next planned event; false if none that matters is left.
     pub fn step(&mut self) -> bool {
         if self.next.is_none() && (self.open == 0 || self.tick > self.last_arrival + self.queue_time + PATIENCE) {
             return false;
@@ -286,7 +286,7 @@ impl Engine {
         true
     }
 
-    /// The contract. Whatever else is called there, the engine takes note of at its own next call.
+    /// The contract. The engine notes the effects of other calls at its own next call.
     pub fn ledger(&mut self) -> &mut Ledger {
         &mut self.ledger
     }
@@ -383,7 +383,7 @@ impl Engine {
 
     // ------------------------------------------------------------ calls
 
-    /// Makes a call and takes in what it brought about; one that must wait for draws is made again after them.
+    /// Makes a call and handles its effects; one that must wait for draws is repeated after them.
     fn call(&mut self, by: Party, value: u128, call: &impl SolCall) -> bool {
         let mut outcome = self.ledger.call(by, value, call);
         if outcome.is_err() && self.ledger.due() {
@@ -465,14 +465,14 @@ impl Engine {
         }
     }
 
-    /// Anyone brings an excluded node back whose time has come, or lets an idle one take what is queued.
+    /// Anyone returns an excluded node to work once its time has come, or lets an idle one take queued tasks.
     fn poke(&mut self, i: u32) {
         let number = self.actors[i as usize].number;
         if number == 0 {
             return;
         }
         match self.ledger.waits(number) {
-            // What it waits for, or its own end, is planned.
+            // The draw it waits for, or its own end, is planned.
             Some(until) if until == 0 || until > self.ledger.host.now => return,
             _ => {}
         }
@@ -516,7 +516,7 @@ impl Engine {
         let estimate = if spec.kind == 1 { 60 } else { 30 + 20 * spec.units };
         let fee = fee(estimate, spec.generosity);
         let redundancy = if self.can_be_validated(spec, gpu, fee) { spec.redundancy } else { 0 };
-        // Each of three gets what one would.
+        // Each of three gets the fee of a single node.
         let fee = fee * if redundancy == REPLICATED { MEMBERS as u128 } else { 1 };
         let asked = IMuster::TaskSpec {
             kind: spec.kind,
@@ -546,7 +546,7 @@ impl Engine {
             wrong: false,
             images: if redundancy > 0 && spec.kind == 0 { spec.units as u8 } else { 0 },
         };
-        // What a call serves first may start earlier tasks, so the row is there before its events come.
+        // Draws that a call makes first may start earlier tasks, so the row is there before its events come.
         self.rows.push(row);
         self.open += 1;
         let id = self.rows.len() as u32;
@@ -603,7 +603,7 @@ impl Engine {
         }
     }
 
-    // ------------------------------------------------------------ what calls bring about
+    // ------------------------------------------------------------ effects of calls
 
     fn absorb(&mut self) {
         let mut events = std::mem::take(&mut self.events);
@@ -624,7 +624,7 @@ impl Engine {
             Event::Redrawn { task } => {
                 let row = self.row(task);
                 let (waits, queued) = (row.state == State::Waiting, std::mem::take(&mut row.ticket) > 0);
-                // What left the queue for a draw was not drawn before.
+                // A task drawn from the queue was not drawn before.
                 self.report.redrawn += u64::from(waits && !queued);
             }
             Event::Queued { task, ticket } => {
@@ -675,7 +675,7 @@ impl Engine {
             Event::Excluded { node, until } => {
                 let i = self.of_number[node as usize];
                 self.let_go(i);
-                // Until now is who is only held back, because draws are due; and who has just reported an error rests.
+                // A node held back until now waits only for due draws; and one that has just reported an error rests.
                 let rests = at > 0 && matches!(events[at - 1], Event::ErrorReported { .. });
                 if until > self.ledger.host.now && !rests {
                     self.actor(i).excluded_at = Some(tick);
@@ -753,7 +753,7 @@ impl Engine {
         }
     }
 
-    /// Which operator has just got this number: the word beside the node's record says so.
+    /// The operator who has just got this number, from the word beside the node's record.
     fn operator_of(&self, node: u32) -> Option<u32> {
         let i = self.ledger.operator(node)?;
         ((i as usize) < self.actors.len()).then_some(i)
@@ -873,9 +873,9 @@ impl Engine {
         }
     }
 
-    /// What it came to so far, and the contract.
+    /// The results so far, and the contract.
     pub fn finish(mut self) -> (Report, Ledger) {
-        // What nodes wait for afterwards is nothing that they could earn by.
+        // Waiting afterwards is no lost income.
         let tick = self.active;
         self.bar.inc(self.arrivals % STRIDE);
         for actor in &mut self.actors {

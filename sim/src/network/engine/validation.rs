@@ -1,4 +1,4 @@
-//! Tasks under policies 1 and 2: what their nodes commit to and reveal, and what drivers send. What is decided, the contract decides.
+//! Tasks under policies 1 and 2: nodes' commitments and reveals, and drivers' calls. The contract makes the decisions.
 //!
 //! Right answers to a task are alike: images but for a few bits of their hashes, as from one GPU to another. Wrong ones never are.
 //! A keeper has validators called, lets deadlines expire and groups be judged as soon as that is possible.
@@ -18,7 +18,7 @@ use crate::network::workload::{Kind, TaskSpec, TICKS};
 use crate::random::Random;
 use crate::trace::Outcome;
 
-/// Kinds of what is committed to.
+/// Kinds of commitments.
 const ANSWER: u8 = 0;
 const ERROR: u8 = 1;
 /// Bits in which a right hash of an image differs from the exact one at most.
@@ -27,7 +27,7 @@ const NOISE: usize = 3;
 const AGAIN: u64 = 60 * TICKS;
 
 impl Engine {
-    /// Whether the contract takes a task under the policy that is asked for: by what each node gets, images and GPU.
+    /// Whether the contract accepts a task under the requested policy: by the fee of each node, images and GPU.
     pub(super) fn can_be_validated(&self, spec: &TaskSpec, gpu: Option<GpuGroup>, fee: u128) -> bool {
         let comparable = if spec.kind == 0 { spec.units <= IMAGES_MAX } else { spec.redundancy != SAMPLED || gpu.is_some() };
         fee <= self.most_at_stake && comparable
@@ -51,7 +51,7 @@ impl Engine {
         wrong > 0 && self.luck(7, id, i).below(1_000) < wrong
     }
 
-    /// What a node commits to: kind, value, salt.
+    /// The opening of a node's commitment: kind, value, salt.
     fn opening(&self, id: u32, part: &Part) -> (u8, [u8; 32], [u8; 32]) {
         let salt = self.luck(8, id, part.node).bits();
         let mut bytes = [0; 32];
@@ -145,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// Once the lot is drawn the node reveals, if it is there, or whoever wants the start fee has validators called.
+    /// Once the lot is drawn, the node reveals if it is there, or an account that wants the start fee has validators called.
     pub(super) fn lot(&mut self, id: u32) {
         let tick = self.tick;
         if self.rows[id as usize - 1].state != State::Committed {
@@ -321,7 +321,7 @@ impl Engine {
         for place in places {
             self.due(tick + 1, Due::Reveal(id, place));
         }
-        // The last reveal judges; for what is not revealed, and where draws were due.
+        // The last reveal judges; this is for missing reveals, and for delays by due draws.
         self.due(tick + 2, Due::Settle(id));
     }
 
@@ -396,7 +396,7 @@ impl Engine {
         }
         match outcome {
             0 | 1 => {
-                // No two wrong answers are alike, so what two agree on is right.
+                // No two wrong answers are alike, so an answer of two is right.
                 self.succeed(id, outcome == 1 && first_wrong);
                 self.end(id, State::Succeeded);
             }

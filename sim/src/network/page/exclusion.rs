@@ -1,4 +1,4 @@
-//! The rule of exclusion: what it does, and what others would.
+//! The rule of exclusion: its effects, and those of others.
 
 use std::fmt::Write;
 
@@ -9,8 +9,8 @@ use super::{contract, rule_text, share, show, title, Table};
 use crate::network::study::{scenarios, Findings, Rule, Scale, CLOSE, LOAD, SLOWER, STEADY_OUT};
 use crate::numbers::thousands;
 
-/// What a rule makes of a node that never answers and gets its next task as soon as it is back: which timeout is the
-/// first to exclude it, and the share of its time that it is excluded in the long run.
+/// The effect of a rule on a node that never answers and gets its next task as soon as it is back: the first timeout that
+/// excludes it, and the share of its time that it is excluded in the long run.
 fn never_answers(rule: &Rule, seconds: u64) -> (Option<u32>, f64) {
     let (mut h, mut first, mut out) = (WAD, None, 0);
     const ROUNDS: u32 = 200;
@@ -51,7 +51,7 @@ fn rules(found: &Findings) -> impl Iterator<Item = &Rule> {
     std::iter::once(&Rule::DEFAULT).chain(&found.finalists)
 }
 
-/// What the default rule does, and what else was tried.
+/// The effects of the default rule, and of other ones.
 fn usual(page: &mut String, found: &Findings, scale: &Scale) {
     let results = &found.results;
     let usual = contract(LOAD);
@@ -85,7 +85,7 @@ fn usual(page: &mut String, found: &Findings, scale: &Scale) {
     );
 }
 
-/// The best rules in every scenario: what they prevent, their cost, and the nodes that they exclude.
+/// The best rules in every scenario: the harm they prevent, their cost, and the nodes that they exclude.
 fn candidates(page: &mut String, found: &Findings, scale: &Scale) {
     let results = &found.results;
     let _ = write!(

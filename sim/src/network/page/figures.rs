@@ -159,7 +159,7 @@ pub fn csv(found: &Findings) -> String {
     out
 }
 
-/// What [`csv`] wrote, by arrangement and measure.
+/// The contents of a table of [`csv`], by arrangement and measure.
 #[derive(Debug, Default)]
 pub struct Written(BTreeMap<(String, String), Estimate>);
 
@@ -167,7 +167,7 @@ impl Written {
     /// Reads a table of [`csv`].
     ///
     /// # Errors
-    /// What is no such table.
+    /// If it is no such table.
     pub fn read(table: &str) -> Result<Self, String> {
         let mut reader = csv::Reader::from_reader(table.as_bytes());
         let heads = reader.headers().map_err(|e| e.to_string())?.clone();

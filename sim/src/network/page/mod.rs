@@ -1,9 +1,9 @@
-//! What the experiments show: the page, subject by subject.
+//! The results of the experiments: the page, subject by subject.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | [`figures`] | the pictures, and all figures as a table |
-//! | [`summary`] | what to take from it |
+//! | [`summary`] | the conclusions |
 //! | [`exclusion`] | the rule of exclusion, and others |
 //! | [`policies`] | the same tasks under every policy |
 //! | [`validation`] | tasks under policy 1, at several rates |
@@ -234,7 +234,7 @@ fn load(page: &mut String, results: &Results) {
     );
 }
 
-/// By what a candidate's chance is proportional to.
+/// By the quantity that a candidate's chance is proportional to.
 fn choosing(page: &mut String, results: &Results) {
     let usual = contract(LOAD);
     let _ = write!(

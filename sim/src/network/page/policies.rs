@@ -1,4 +1,4 @@
-//! The same tasks on one node, on one that may be checked, and on three at once: what each brings and costs.
+//! The same tasks on one node, on one that may be checked, and on three at once: benefits and costs of each.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::network::workload::Kind;
 use crate::numbers::thousands;
 use crate::statistics::Estimate;
 
-/// What is compared with single tasks.
+/// The measures compared with single tasks.
 const COMPARED: [&str; 7] = ["throughput", "right", "wait50", "wait95", "done50", "failed", "aborted"];
 
 /// A load as tables show it.
@@ -28,7 +28,7 @@ fn listed(words: &[String]) -> String {
     }
 }
 
-/// Who answers wrongly under a policy: sly nodes work at what they know to be compared.
+/// The kinds that answer wrongly under a policy: sly nodes work honestly if they know of a comparison.
 fn cheating(way: Way) -> impl Iterator<Item = Kind> {
     cheats().filter(move |kind| way != Way::Replicated || *kind != Kind::Sly)
 }
@@ -113,7 +113,7 @@ impl Of<'_> {
         page.push_str(&table.0);
     }
 
-    // ------------------------------------------------------------ what to take from it
+    // ------------------------------------------------------------ conclusions
 
     fn answers(&self, page: &mut String) {
         let load = LOADS[0];
@@ -275,7 +275,7 @@ pub(super) fn write(page: &mut String, found: &Findings, scale: &Scale) {
     );
 }
 
-/// What to take from it.
+/// The conclusions.
 pub(super) fn summary(page: &mut String, found: &Findings) {
     let of = Of { found };
     of.answers(page);

@@ -1,4 +1,4 @@
-//! What the figures say, in sentences that depend on them.
+//! The conclusions from the figures, in sentences that depend on them.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Validation: who earns and who pays by it, and what follows for its parameters.
+//! Validation: its winners and losers, and the consequences for its parameters.
 
 use std::fmt::Write;
 
@@ -252,7 +252,7 @@ impl Of<'_> {
         page.push_str(&table.0);
     }
 
-    /// What a rate costs where nobody cheats, with the interval that holds for all that is compared.
+    /// The cost of a rate where nobody cheats, with an interval that holds for all comparisons together.
     fn cost(&self, rate: u64, measure: &str) -> Estimate {
         self.found.results.difference(&honest(Some(rate)), &honest(None), measure).among(5 * RATES.len())
     }
@@ -272,7 +272,7 @@ impl Of<'_> {
         table(RATE, &[WINDOW, OPEN], &ids);
     }
 
-    // ------------------------------------------------------------ what to take from it
+    // ------------------------------------------------------------ conclusions
 
     /// The difference that another value makes, with the interval that holds for all that are looked at.
     fn change(&self, other: &Other, measure: &str) -> Estimate {
@@ -443,7 +443,7 @@ impl Of<'_> {
     }
 }
 
-/// What to take from it.
+/// The conclusions.
 pub(super) fn summary(page: &mut String, found: &Findings) {
     let of = Of { found };
     of.rate(page);

@@ -1,6 +1,6 @@
-//! The experiments: which, how often, and what is measured of each run.
+//! The experiments: their setups, repetitions, and measures.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | [`policies`] | the same tasks under every policy |
 //! | [`validation`] | tasks under policy 1, at several rates |
@@ -40,7 +40,7 @@ impl Measure {
 
 macro_rules! measures {
     ($($id:literal $title:literal $of:expr;)*) => {
-        /// What is measured of every run. Shares are in per cent, times in seconds.
+        /// The measures of every run. Shares are in per cent, times in seconds.
         pub const MEASURES: &[Measure] = &[$(Measure { id: $id, title: $title, measure: $of }),*];
     };
 }
@@ -144,7 +144,7 @@ measures! {
     "reserve10" "reserve at the end (mean fees)" |r| r.reserve_after(10);
 }
 
-/// Who chooses, in words.
+/// The choice of nodes, in words.
 pub fn merit_name(merit: Option<Merit>) -> &'static str {
     match merit {
         None => "W (the contract)",
@@ -159,7 +159,7 @@ pub fn merit_name(merit: Option<Merit>) -> &'static str {
     }
 }
 
-/// One arrangement: a workload, who chooses, and the parameters that differ from the defaults.
+/// One arrangement: a workload, a choice of nodes, and the parameters that differ from the defaults.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub name: String,
@@ -291,7 +291,7 @@ pub struct Grid {
 }
 
 impl Scale {
-    /// What the page is made with.
+    /// The scale of the page.
     pub const FULL: Self = Self {
         quick: false,
         seeds: 8,
@@ -337,7 +337,7 @@ impl Scale {
 
 /// Loads in thousandths.
 pub const LOADS: [u32; 6] = [200, 400, 500, 600, 700, 850];
-/// The load of what is not compared over loads.
+/// The load of experiments that do not compare loads.
 pub const LOAD: u32 = 500;
 /// Ways of choosing that are compared.
 pub const CHOICES: [Option<Merit>; 6] =
@@ -351,7 +351,7 @@ pub const DEFENCES: [Option<Merit>; 6] = [
     Some(Merit::LinearProduct),
     Some(Merit::Uniform),
 ];
-/// What an attacker splits, in least stakes.
+/// The attacker's sum to split, in least stakes.
 pub const ATTACK: u64 = 1_000;
 /// Load of the honest nodes while they are attacked.
 const ATTACK_LOAD: u32 = 300;
@@ -404,7 +404,7 @@ impl Rule {
     }
 }
 
-/// Circumstances in which the finalists are compared: name, what it is, profile.
+/// Circumstances in which the finalists are compared: name, description, profile.
 pub fn scenarios(scale: &Scale) -> Vec<(&'static str, &'static str, Profile)> {
     let usual = scale.profile(LOAD);
     vec![
@@ -424,7 +424,7 @@ pub struct Findings {
     pub rules: Vec<Rule>,
     /// The finalists, in the grid's order; the QoS document's rule is not among them.
     pub finalists: Vec<Rule>,
-    /// Of these, what is recommended.
+    /// The recommended one of these.
     pub recommended: Option<Rule>,
 }
 

@@ -7,7 +7,7 @@ import { stateNow } from "./state";
 
 const compress = promisify(gzip);
 
-/** What is asked: what names its answer, and what computes it, as JSON. */
+/** A question: the key of its answer, and the function that computes it, as JSON. */
 export interface Question {
   key: string;
   compute: () => Promise<string>;
@@ -28,7 +28,10 @@ export interface Answer {
 
 /** Answers that are kept, and their bytes in all. */
 const [MOST, MOST_BYTES] = [2_000, 64 * 2 ** 20];
-/** What takes long to compute is computed so many times less often, so that it leaves the database to others; what takes no longer than this, in milliseconds, for each state. */
+/**
+ * The rest after a long computation, as a multiple of its time, so that others can use the database; and the milliseconds up to which a computation
+ * runs for each state.
+ */
 const [REST, SHORT] = [4, 1_000];
 
 const kept = new Map<string, Answer>();
@@ -84,7 +87,7 @@ export async function cached(c: Context, question: Question): Promise<Response> 
   const known = c.req.query("v") ?? "";
   const { version } = await stateNow(/^\d{1,18}$/.test(known) ? BigInt(known) : 0n);
   const { etag, body, packed } = await answerOf(question, version);
-  // A proxy may give it to all who ask within a second; who comes later asks whether it still holds. A page that lies elsewhere reads the ETag.
+  // A proxy may reuse it for a second, and later revalidates it. Pages of another origin may read the ETag.
   const headers: Record<string, string> = { etag, "cache-control": "public, max-age=1, stale-while-revalidate=5", vary: "accept-encoding", "access-control-expose-headers": "etag" };
   if (c.req.header("if-none-match")?.includes(etag)) return c.body(null, 304, headers);
   const isPacked = packed !== body && /\bgzip\b/.test(c.req.header("accept-encoding") ?? "");

@@ -1,7 +1,7 @@
 /**
- * What was counted of draws, kept in the database: a server that starts goes on where another has come to, and of several that meet a long history one counts it for all.
+ * The counts of draws, kept in the database: a new server goes on from another's, and of several that face a long history one counts for all.
  *
- * The table is in the schema of the tables it was counted from, and goes with them. Without PostgreSQL there is one server, which counts for itself.
+ * The table is in the schema of the tables it was counted from, and is dropped with them. Without PostgreSQL there is one server, which counts for itself.
  */
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
@@ -18,7 +18,7 @@ import { verifier } from "../../../../ts/src/generated/verifier";
 const [pack, unpack] = [promisify(gzip), promisify(gunzip)];
 /** The newest are kept, so that a reorganisation leaves one. */
 const KEPT = 2;
-/** What was counted by other rules is not gone on with. */
+/** Counts by other rules are not continued. */
 const BY = createHash("sha256")
   .update([Replay, Shares, ...Object.values(weighing), ...Object.values(statistics), verifier].map(String).join("\n"))
   .digest("hex");
@@ -65,7 +65,7 @@ export const load = (after: bigint, isThere: (last: Last) => Promise<boolean>): 
     return undefined;
   });
 
-/** Keeps what is counted up to this event. It is taken at once; the rest takes its time. */
+/** Stores the counts up to this event. The state is captured at once and written later. */
 export function save(last: Last, shares: Shares): Promise<void> {
   if (!connectionString) return Promise.resolve();
   const state = serialize(shares.state());
@@ -90,7 +90,7 @@ export async function turn(): Promise<{ done: () => Promise<void> } | undefined>
     await client.end();
     return undefined;
   } catch {
-    // Who cannot ask counts.
+    // A server that cannot ask counts by itself.
     await client.end().catch(() => undefined);
     return mine;
   }

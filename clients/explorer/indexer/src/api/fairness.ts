@@ -1,4 +1,4 @@
-/** What draws came to, node by node: kept up here as events come, for all who ask; a long history is counted by one server for all. */
+/** The results of draws, node by node: updated with each event, for all requests; one server counts a long history for all. */
 import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { and, asc, count, desc, gt, lte, notInArray } from "drizzle-orm";
@@ -12,7 +12,7 @@ import { lookNow } from "./state";
 
 const { event } = schema;
 
-/** Events that are read at once, and milliseconds for which an answer waits for what is not read yet. */
+/** Events read at once, and the milliseconds for which an answer waits for unread ones. */
 const [CHUNK, PATIENCE] = [2_000, 1_500];
 /** Milliseconds after which others have their turn, and how many times as long they have it. */
 const [TURN, REST] = [8, 3];
@@ -29,9 +29,9 @@ let last: Last | undefined;
 let [since, all] = [0, 0];
 let reading: Promise<void> | undefined;
 
-/** More events than these are a long history. What is counted is kept after so many, or half of all if that is more. */
+/** More events than these are a long history. The counts are stored after this many, or half of all if that is more. */
 const LONG = 20_000;
-/** Milliseconds between two looks at what another server counts. */
+/** Milliseconds between two looks at another server's progress. */
 const LOOK = 2_000;
 
 /** Whether an event is there as it was read. */
@@ -40,13 +40,13 @@ async function isThere({ id, tx }: Last): Promise<boolean> {
   return there?.id === id && there.tx === tx;
 }
 
-/** Goes on from what was kept, if that is further. */
+/** Goes on from the stored counts, if they are further. */
 async function resume(): Promise<void> {
   const kept = await load(last?.id ?? -1n, isThere);
   if (kept) [shares, last, since] = [kept.shares, kept.last, 0];
 }
 
-/** Reads what is new. A long history leaves three quarters of the time to whoever asks meanwhile, and one server reads it for all. */
+/** Reads new events. A long history leaves three quarters of the time to requests, and one server reads it for all. */
 async function read(): Promise<void> {
   if (last && !(await isThere(last))) [shares, last, since, all] = [new Shares(rules), undefined, 0, 0];
   if (!last) await resume();
@@ -111,7 +111,7 @@ interface Told extends Fairness {
 
 /** When an answer was last given from a part of the events. */
 let partial = 0;
-/** One result for all who ask of the same state. */
+/** One result for all requests about the same state. */
 let told: { last: bigint | undefined; shares: Shares; made: Promise<Told> } | undefined;
 async function result(): Promise<Told> {
   const { block, at } = await lookNow();
@@ -126,7 +126,7 @@ async function result(): Promise<Told> {
   return made;
 }
 
-/** Whether what was asked then was answered from every event: an answer from some is of no state for long. */
+/** Whether an answer of that moment used every event: an answer from a part is not valid for long. */
 export const isOfAll = (moment: number): boolean => moment > partial;
 
 /** All but the nodes. */
@@ -138,7 +138,7 @@ export async function fairness(): Promise<string> {
 
 const SORTS = ["node", "won", "expected", "least", "most", "share", "weight", "draws", "p"] as const satisfies readonly (keyof Fair)[];
 
-/** What computes a page of the nodes; throws {@link BadQuestion} where it cannot be understood. */
+/** The function that computes a page of the nodes; throws {@link BadQuestion} for a bad query. */
 export function fairNodes({ sort = "p", limit = "100", offset = "0", ...rest }: Record<string, string>): () => Promise<string> {
   const key = SORTS.find((one) => one === sort.replace(/^-/, ""));
   if (!key) throw new BadQuestion(`it cannot be sorted by ${sort}; only by ${SORTS.join(", ")}`);
@@ -152,5 +152,5 @@ export function fairNodes({ sort = "p", limit = "100", offset = "0", ...rest }: 
   };
 }
 
-// Whoever asks first does not wait for the whole history.
+// So the first request does not wait for the whole history.
 setTimeout(() => void advance().catch(() => undefined), 2_000).unref();

@@ -1,20 +1,20 @@
 /**
- * Questions that are followed: each is answered once for each state of the tables, whoever follows it, and what changed since the answer before is sent to all of
- * them. A page that is open asks nothing, so that a thousand of them cost hardly more than one.
+ * Followed questions: each is answered once for each state of the tables, for all its followers, who get the changes since the answer before.
+ * An open page sends no requests, so a thousand of them cost hardly more than one.
  */
 import { type Answer, type Question, answerOf, restsUntil } from "./cache";
 import { type Patch, patchOf } from "./patch";
 import { type State, listen } from "./state";
 
-/** Questions of one who listens at most, and of all of them; characters of each. */
+/** The most questions of one listener, and of all of them; the most characters of each. */
 export const [MOST, MOST_IN_ALL, LONGEST] = [8, 500, 4_000];
 /** So many milliseconds a state waits for the answers that belong to it. */
 const PATIENCE = 500;
 
-/** Who follows the same questions is told the same. */
+/** The followers of the same questions, who get the same messages. */
 interface Audience {
   asked: readonly string[];
-  /** What each has been told of last. */
+  /** The last answers sent. */
   answers: Map<string, Answer>;
   tell: Set<(message: string) => void>;
   /** Of the state that was told last. */
@@ -81,7 +81,7 @@ async function refresh(one: Followed): Promise<void> {
       const answer = await answerOf(one.question, state.version);
       const isNew = answer !== one.answer;
       one.answer = answer;
-      // What came late is told at once; the rest with what else belongs to the state.
+      // Late answers are sent at once; the rest together with the others of the state.
       if (isNew) for (const audience of one.audiences) (audience.told === state ? flush : flushIfFresh)(audience);
       if (answer.version < state.version) await new Promise((resolve) => setTimeout(resolve, Math.max(10, restsUntil(answer) - Date.now())));
     }
@@ -101,7 +101,7 @@ function hear(next: State): void {
   for (const one of followed.values()) void refresh(one);
 }
 
-/** Tells of every state from now on, with what changed in the answers to these questions; returns what ends it. */
+/** Sends every state from now on, with the changes in the answers to these questions; returns a function that ends it. */
 export function follow(questions: ReadonlyMap<string, Question>, now: State, tell: (message: string) => void): () => void {
   const asked = [...questions.keys()].sort();
   const key = asked.join("\n");

@@ -1,4 +1,4 @@
-/** What is served: GraphQL, SQL, sums and lists for the page, what is new, feeds of nodes, and the page. */
+/** The server's routes: GraphQL, SQL, sums and lists for the page, live changes, feeds of nodes, and the page. */
 import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { serveStatic } from "@hono/node-server/serve-static";
@@ -45,7 +45,7 @@ app.get("/api/*", async (c) => {
 
 app.get("/feeds/nodes/:file{[0-9]+\\.rss}", feed);
 
-/** What the page has to know: the chain's endpoint is for checks made in the browser. The indexer's own may hold a key, and is not told. */
+/** The page's configuration: the chain's endpoint is for checks made in the browser. The indexer's own may hold a key, and is not included. */
 app.get("/config.json", (c) =>
   c.json({
     name: process.env.NETWORK_NAME || "Muster",
@@ -63,7 +63,7 @@ app.get("/config.json", (c) =>
     source: process.env.SOURCE ?? "",
   }),
 );
-/** What the build names by its content never changes; the page itself is asked for each time, and mostly not sent again. */
+/** Files named by their content never change; the page itself is revalidated each time, and mostly not sent again. */
 app.use("/assets/*", async (c, next) => {
   await next();
   if (c.res.ok) c.res.headers.set("cache-control", "public, max-age=31536000, immutable");

@@ -3,7 +3,7 @@ import { createMiddleware } from "hono/factory";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { requestsPerMinute } from "../settings";
 
-/** SQL, GraphQL and feeds are for programs, and cost more than what the page asks: this share of the requests may be of them. */
+/** SQL, GraphQL and feeds are for programs, and cost more than the page's questions: the share of requests that may be of them. */
 const COSTLY = 0.1;
 const costly = /^\/(sql\/|graphql$|feeds\/)/;
 
@@ -12,9 +12,9 @@ const limits = requestsPerMinute && {
   costly: new RateLimiterMemory({ points: Math.ceil(requestsPerMinute * COSTLY), duration: 60 }),
 };
 
-/** Answers 429 to an address that asked too often within a minute. Whoever asks past the proxy, as health checks do, is not counted. */
+/** Answers 429 to an address that asked too often within a minute. Requests that bypass the proxy, as health checks do, are not counted. */
 export const limited = createMiddleware(async (c, next) => {
-  // The proxy writes the address that it sees as the last one; those before it are what the client says.
+  // The proxy writes the address that it sees as the last one; the client controls those before it.
   const address = c.req.header("x-forwarded-for")?.split(",").at(-1)?.trim();
   if (!limits || !address) return next();
   try {

@@ -17,7 +17,7 @@ type Filter = (value: string) => SQL | undefined;
 interface List {
   table: typeof node | typeof task | typeof account | typeof model;
   columns: Record<string, unknown>;
-  /** What it can be sorted by; the first is also what tells equals apart. */
+  /** The possible sort keys; the first also breaks ties. */
   sorts: Record<string, unknown>;
   filters: Record<string, Filter>;
 }
@@ -124,7 +124,7 @@ const LISTS: Record<string, List> = {
 
 const OWN = ["sort", "limit", "offset"];
 
-/** What computes a page of a list; throws {@link BadQuestion} where it cannot be understood. */
+/** The function that computes a page of a list; throws {@link BadQuestion} for a bad query. */
 export function page(name: string, query: Record<string, string>): () => Promise<string> {
   const list = Object.hasOwn(LISTS, name) ? LISTS[name] : undefined;
   if (!list) throw new BadQuestion("there is no such list");
@@ -139,7 +139,7 @@ export function page(name: string, query: Record<string, string>): () => Promise
   const by = list.sorts[key!];
   if (!by) throw new BadQuestion(`it cannot be sorted by ${key}; only by ${Object.keys(list.sorts).join(", ")}`);
   const where = and(...conditions);
-  // What has no value comes last either way.
+  // Rows without a value come last either way.
   const order = [sql`${direction(by as never)} nulls last`, ...(key === first ? [] : [asc(list.sorts[first!] as never)])];
   // Of a column that never is null an index gives both ends as they are.
   const isPlain = !["success"].includes(key!);

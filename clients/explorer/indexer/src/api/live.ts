@@ -1,6 +1,6 @@
 /**
- * What is new, sent as it comes: server-sent events with how far the indexer is and the network's row, and what changed in the answers to the questions that the
- * listener names: `ask=network&ask=list/tasks?state=running`, each a path under /api with its query.
+ * Server-sent events: the indexer's newest block and the network's row, and changes in the answers to the listener's questions:
+ * `ask=network&ask=list/tasks?state=running`, each a path under /api with its query.
  */
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
@@ -37,7 +37,7 @@ export const live =
       if (error instanceof BadQuestion) return c.text(error.message, 400);
       throw error;
     }
-    // Who finds no room is told of states alone, and asks.
+    // A listener without room gets states alone, and asks.
     if (!hasRoomFor(questions.keys())) questions.clear();
     // No proxy is to keep it back.
     c.header("x-accel-buffering", "no");
@@ -56,7 +56,7 @@ export const live =
       });
       try {
         while (isOpen) {
-          // Only the newest counts: who reads slowly misses what is over, and finds by its ETag that an answer does not follow on the one before.
+          // Only the newest counts: a slow reader misses earlier ones, and sees by the ETag when a change does not follow its last answer.
           const data = newest;
           newest = undefined;
           await (data === undefined ? stream.write(": \n\n") : stream.writeSSE({ data }));

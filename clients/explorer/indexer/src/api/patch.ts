@@ -1,6 +1,6 @@
-/** What changed from one answer to the next: what is sent instead of all of it, to those who have the former. Values are JSON's. */
+/** The difference between an answer and the next, sent in place of the whole to holders of the former. Values are JSON's. */
 
-/** Another value, `is`; or of an object what is new of its members and which are gone; or an array, made of the old one's elements and of new ones. */
+/** Another value, `is`; or for an object its changed members and the removed ones; or an array, made of the old one's elements and of new ones. */
 export type Patch = { is: unknown } | { of: Record<string, Patch>; gone?: string[] } | { rows: (readonly [from: number, count: number] | { is: unknown })[] };
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -39,7 +39,7 @@ function rowsOf(before: unknown[], after: unknown[]): Patch | undefined {
   return isSame ? undefined : { rows };
 }
 
-/** The later value. The former stays as it is, and what did not change is shared. */
+/** The later value. The former stays as it is, and unchanged parts are shared. */
 export function patched(before: unknown, patch: Patch): unknown {
   if ("is" in patch) return patch.is;
   if ("rows" in patch) return patch.rows.flatMap((row) => ("is" in row ? [row.is] : (before as unknown[]).slice(row[0], row[0] + row[1])));

@@ -1,4 +1,4 @@
-/** What the page asks, by the paths under /api at which it does: answered to who asks, and sent anew to who follows it. */
+/** The page's questions, by their paths under /api: answered on request, and sent anew to followers. */
 import type { Question } from "./cache";
 import { fairNodes, fairness, isOfAll } from "./fairness";
 import { page } from "./lists";

@@ -1,4 +1,4 @@
-/** How far the indexer is: one look at the database for all who ask, and how long it still takes where it is behind. */
+/** The indexer's progress: one look at the database for all requests, and an estimate of the time it is behind. */
 import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { sql } from "drizzle-orm";
@@ -6,7 +6,7 @@ import { chainId, newestBlock, startBlock } from "../settings";
 
 /** Milliseconds between looks while somebody listens or the history is not read. */
 const PERIOD = 250;
-/** Without anybody who asks for so long, nothing is looked at. */
+/** Without requests for this long, there are no looks. */
 const IDLE = 10_000;
 /** The pace is that of so many milliseconds. */
 const PACE = 60_000;
@@ -90,7 +90,7 @@ async function look(): Promise<State> {
   return state;
 }
 
-/** Looks now; all who ask meanwhile are answered by the same look. */
+/** Looks now; one look answers all concurrent requests. */
 export const lookNow = (): Promise<State> => (looking ??= look().finally(() => (looking = undefined)));
 
 function wake(): void {

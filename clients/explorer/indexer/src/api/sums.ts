@@ -1,4 +1,4 @@
-/** The network at a glance, summed up in the database: what is there, what runs, what waits, what it costs. */
+/** The network at a glance, summed up in the database: nodes, running tasks, queues, prices. */
 import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { type SQL, and, asc, desc, eq, gt, gte, isNotNull, ne, sql } from "drizzle-orm";
@@ -17,7 +17,7 @@ const counted = (condition: SQL) => sql<number>`(count(*) filter (where ${condit
 
 /** All that the first view shows but its tables of nodes. */
 export async function network(): Promise<string> {
-  // How far it is first: what is read after it holds at least that.
+  // The progress first: rows read afterwards include at least that block.
   const { block, at } = await lookNow();
   const now = BigInt(Math.max(at ?? 0, Math.floor(Date.now() / 1_000)));
   const priced = db
@@ -79,10 +79,10 @@ export async function network(): Promise<string> {
 /** Nodes that are weighed one by one: of more, a sample for the others. */
 const RIVALS = 5_000;
 
-/** Nodes that a newcomer would compete with: all of them, or a sample that does not depend on what they are like, with how many it stands for and the largest stake of all. */
+/** The competitors of a new node: all of them, or a sample that does not depend on their properties, with the number it stands for and the largest stake of all. */
 export async function rivals(): Promise<string> {
   const { block, at } = await lookNow();
-  // Who is paused, leaves or is excluded takes nothing.
+  // Paused, leaving and excluded nodes get no tasks.
   const takes = sql`((${node.status} = 1 and ${node.parked} <> 1) or ${node.status} = 2)`;
   const [[sums], items] = await Promise.all([
     db.select({ total: many, largest: sql<string>`coalesce(max(${node.stake}), 0)::text` }).from(node).where(takes),
@@ -96,7 +96,7 @@ export async function rivals(): Promise<string> {
   return json({ block, at, ...sums, items });
 }
 
-/** The programs behind the contract, what they answer, and until when they run: the chain is asked now and then. */
+/** The programs behind the contract, their functions, and until when they run: the chain is asked now and then. */
 const EVERY = 600_000;
 let told: { moment: number; body: Promise<string> } | undefined;
 export function programs(): Promise<string> {

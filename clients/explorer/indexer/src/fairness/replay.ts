@@ -1,8 +1,8 @@
 /**
- * The network's nodes as they were at every draw, out of the events alone: who could have been drawn for a task, and with what chance.
+ * The network's nodes as they were at every draw, from the events alone: the candidates for each task, with their chances.
  *
- * It does not know the hashes, and does not need them: it knows what a node's weight was (`muster-core`'s own formula) and who was idle.
- * Left out are draws of several nodes (policy 2, validators), tasks that a freed node took from the queue, which nobody drew, and draws for
+ * Hashes are unknown and not needed: the nodes' weights (`muster-core`'s own formula) and the idle nodes are known.
+ * It omits draws of several nodes (policy 2, validators), tasks that a freed node took from the queue without a draw, and draws for
  * models with so many holders that only some of them are looked at (docs/dispatching.md).
  */
 import { musterParameters } from "../../../../../abi/parameters";
@@ -11,7 +11,7 @@ import { type Rules, WAD, fits, weigh } from "./rules";
 type Name = (typeof musterParameters)[number]["name"];
 export const parameterNumbers = Object.fromEntries(musterParameters.map(({ name, number }) => [name, number])) as Record<Name, number>;
 
-/** Who could have been drawn. */
+/** A candidate of a draw. */
 export interface Candidate {
   node: number;
   weight: bigint;
@@ -28,7 +28,7 @@ export interface Draw {
   weights: BigUint64Array;
 }
 
-/** Who could have been drawn. */
+/** The candidates of a draw. */
 export function candidatesOf({ nodes, weights }: Pick<Draw, "nodes" | "weights">): Candidate[] {
   const sum = Number(weights.reduce((all, weight) => all + weight, 0n));
   return Array.from(nodes, (node, i) => ({ node, weight: weights[i]!, chance: Number(weights[i]!) / sum }));
@@ -60,7 +60,7 @@ export interface Drawn {
   estimate: number;
   node: number;
   boosts: boolean;
-  /** It waits for its draw: who starts it now was drawn. */
+  /** It waits for its draw: a start now means that the node was drawn. */
   pending: boolean;
 }
 
@@ -123,7 +123,7 @@ export class Replay {
   #slashed = 0;
   #largest: bigint | undefined;
   protected joined = 0;
-  /** Nodes that the event changed, and whether it changed what all of them weigh. */
+  /** Nodes that the event changed, and whether it changed all weights. */
   protected readonly touched = new Set<number>();
   protected allTouched = false;
 
@@ -133,7 +133,7 @@ export class Replay {
     private readonly only?: bigint,
   ) {}
 
-  /** All that `restore` needs to go on from here, but the kept draws: values that can be serialised, and share what is shared. */
+  /** The state for `restore`, without the kept draws: serialisable values, which share common parts. */
   state(): Record<string, unknown> {
     const { leftOut, nodes, last, holders, stakeUnit, joined, allTouched } = this;
     return { leftOut, nodes, last, holders, stakeUnit, joined, allTouched, tasks: this.#tasks, teams: this.#teams, parameters: this.#parameters, slashed: this.#slashed, largest: this.#largest };
@@ -204,7 +204,7 @@ export class Replay {
     return entries > SEARCHED && entries * POPULAR < this.joined;
   }
 
-  /** Who of these could be drawn now, all that hold a model or else all, with their weights. */
+  /** The present candidates among these nodes, those that hold a model or else all, with their weights. */
   protected candidates(numbers: Iterable<number>, { vram, gpu, models }: Pick<Drawn, "vram" | "gpu" | "models">, now: number): { node: number; weight: bigint; local: number }[] {
     const [largest, least] = [this.largest(), this.least()];
     const idle = [];
@@ -219,7 +219,7 @@ export class Replay {
     return local.length ? local : idle;
   }
 
-  /** Notes who was drawn, and who could have been. */
+  /** Records the drawn node, and the candidates. */
   protected draw(id: bigint, task: Drawn, winner: number, { at, block }: Event): void {
     if (this.only !== undefined && this.only !== id) return;
     if (this.isSearched(task.models)) return void this.leftOut.searched++;
@@ -237,7 +237,7 @@ export class Replay {
     if (node.status === BUSY && !node.called) node.status = AVAILABLE;
   }
 
-  /** A node has committed in a group; what can be slashed is an open commitment until the group is settled. */
+  /** A node has committed in a group; a commitment that can be slashed is open until the group is settled. */
   #countOpen(node: Standing | undefined, liable: boolean): void {
     if (!node) return;
     if (liable) node.open++;

@@ -1,4 +1,4 @@
-/** Who weighs what in a draw: `muster-core`'s formulas, as both the indexer and the page have them compiled. */
+/** The weights of draws: `muster-core`'s formulas, as both the indexer and the page have them compiled. */
 
 /** Wads, seconds, millionths. */
 export interface Rules {
@@ -29,5 +29,5 @@ export function weigh(rules: Pick<Rules, "weight">, { stake, longTerm, h, models
   return { weight: rules.weight(stake, largest, longTerm, h, [local, used, required.length]), local };
 }
 
-/** Whether a GPU group can run what asks for this VRAM, or for this group. Groups are numbered `model << 16 | vram`. */
+/** Whether a GPU group satisfies a demand for this VRAM, or for this group. Groups are numbered `model << 16 | vram`. */
 export const fits = (group: number, vram: number, gpu: number): boolean => (gpu ? group === gpu : (group & 0xffff) >= vram);

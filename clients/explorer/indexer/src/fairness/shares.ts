@@ -1,10 +1,10 @@
 /**
- * Each node's share of the draws against its share of weight, with what chance allows: kept up as events come, so that an event costs about as much in a network of
- * 100,000 nodes as in one of ten.
+ * Each node's share of the draws against its share of weight, with the range of chance. Updated with each event, so that an event costs about as much
+ * in a network of 100,000 nodes as in one of ten.
  *
- * A draw among few is told to each of its candidates. One among many is told to the GPU groups that were in scope: each adds up what a unit of weight had for a chance,
- * 1 / (weight of all candidates). A node's expected wins are its weight times what its group's sum grew by since the node last changed. H recovers with time: nodes
- * whose H has not come back to 1 are weighed anew before each such draw, or as often as LOOKS allows.
+ * A draw among few updates each of its candidates. One among many updates the GPU groups in scope: each adds up the chance of a unit of weight,
+ * 1 / (weight of all candidates). A node's expected wins are its weight times the growth of its group's sum since the node last changed. H recovers with
+ * time: nodes whose H has not come back to 1 are weighed anew before each such draw, or as often as LOOKS allows.
  */
 import { type Drawn, type Event, Replay, type Standing } from "./replay";
 import { type Rules, WAD, fits } from "./rules";
@@ -15,16 +15,16 @@ export interface Fair {
   /** Draws in which it was a candidate. */
   draws: number;
   won: number;
-  /** What its weight in those draws comes to. */
+  /** Its expected wins, by its weight in those draws. */
   expected: number;
-  /** What it wins in 95 of 100 networks like this one. */
+  /** The range of its wins in 95 of 100 networks like this one. */
   least: number;
   most: number;
-  /** Whether it is outside of what, in 95 of 100 networks like this one, no node leaves. */
+  /** Whether it is outside of the range that, in 95 of 100 networks like this one, no node leaves. */
   outside: boolean;
-  /** How probable it is to be at least as far from what was expected. */
+  /** The probability of a result at least as far from the expectation. */
   p: number;
-  /** What it won of all draws, and its mean chance in them. */
+  /** Its share of the draws, and its mean chance in them. */
   share: number;
   weight: number;
 }
@@ -42,14 +42,14 @@ const BEYOND = 0.05;
 const FEW = 64;
 /** Of draws among this many holders of a model, every so-manyth is looked at that this many are weighed for each. */
 const HOLDERS = 2_000;
-/** H is taken for 1 from here on: what is left of its way makes a weight wrong by less than a ten-thousandth. */
+/** H counts as 1 from here on: the error of the weight is less than a ten-thousandth. */
 const WHOLE = WAD - WAD / 10_000n;
 /** Nodes that recover are weighed at most so many times in a second of the chain's. */
 const LOOKS = 1_000;
 /** Weights are added up as parts of a node's of weight one. */
 const ONE = 1e18;
 
-/** What a node's draws come to. */
+/** The results of a node's draws. */
 interface Account {
   won: number;
   /** Draws among few, one by one; and among many, how many and the sum of its chances. */
@@ -126,13 +126,13 @@ export class Shares extends Replay {
     return group;
   }
 
-  /** What a node was told of by its group since it was weighed. */
+  /** A node's part of its group's sums since it was weighed. */
   #since({ group, weight, sum, draws }: Share): { expected: number; draws: number } {
     const now = this.#group(group);
     return weight ? { expected: weight * (now.sum - sum), draws: now.draws - draws } : { expected: 0, draws: 0 };
   }
 
-  /** Books what its group told a node, and weighs it anew. */
+  /** Books a node's part of its group's sums, and weighs it anew. */
   #weigh(number: number, node: Standing, now: number): void {
     const before = this.#shares.get(number);
     if (before?.weight) {
@@ -144,7 +144,7 @@ export class Shares extends Replay {
       }
       const left = this.#group(before.group);
       left.members.delete(number);
-      // What rounding leaves of a sum does not stay.
+      // Rounding errors must not remain in a sum.
       left.weight = left.members.size ? left.weight - before.weight : 0;
     }
     if (before) this.#group(before.group).recovering.delete(number);
@@ -208,7 +208,7 @@ export class Shares extends Replay {
     const holders = lists.reduce((all, { size }) => all + size, 0);
     if (holders) {
       const every = Math.ceil(holders / HOLDERS);
-      // By their order alone, whoever wins.
+      // Chosen by their order alone, independently of the winner.
       if (every > 1 && this.#popular++ % every) return void this.leftOut.passed++;
       const local = this.candidates(new Set(lists.flatMap((list) => [...list])), task, now).filter((one) => one.local);
       if (local.length) return this.#tell(winner, local);
@@ -220,7 +220,7 @@ export class Shares extends Replay {
     }
     const share = this.#shares.get(winner);
     if (!share?.weight || !fits(share.group, task.vram, task.gpu)) return void this.leftOut.missed++;
-    // Nobody that could be drawn holds a model; who ran one last weighs more all the same.
+    // No possible node holds a model; nodes that ran one last weigh more all the same.
     const users = new Set(task.models.flatMap((model) => [...(this.#users.get(model) ?? [])]));
     const more = this.candidates(users, task, now).map(({ node, weight }) => ({ node, more: Number(weight) / ONE - this.#shares.get(node)!.weight }));
     const all = groups.reduce((sum, { weight }) => sum + weight, 0) + more.reduce((sum, one) => sum + one.more, 0);
@@ -233,7 +233,7 @@ export class Shares extends Replay {
     this.#draws++;
   }
 
-  /** What they come to so far. It takes time where there are many: `pause` is waited for now and then. */
+  /** The results so far. It takes time if there are many: `pause` is awaited now and then. */
   async result(pause: () => Promise<void> = async () => undefined): Promise<Fairness> {
     const found = [];
     for (const number of new Set([...this.#accounts.keys(), ...this.#shares.keys()])) {

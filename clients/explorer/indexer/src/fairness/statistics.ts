@@ -1,5 +1,5 @@
 /**
- * What chance allows. Each draw gives a node the task with a probability p that its weight fixes, whatever happened before; so the number of
+ * The range of chance. Each draw gives a node the task with a probability p that its weight fixes, independently of earlier draws. So the number of
  * tasks that it gets is a sum of draws with different p (a Poisson-binomial number), whose distribution is computed here, not approximated.
  */
 
@@ -13,7 +13,7 @@ export interface Interval {
 /** Masses below this are cut off both tails at every draw: of a million draws less than 1e-11 in all. The work is draws times the window that is left. */
 const NOTHING = 1e-18;
 
-/** The distribution of the number of wins, carried on by every draw, so that no draw has to be kept. */
+/** The distribution of the number of wins, updated by every draw, so that no draw must be kept. */
 export class Wins {
   /** The probabilities of `from`, `from` + 1, ... wins. */
   masses = new Float64Array([1]);
@@ -65,8 +65,8 @@ export class Wins {
 }
 
 /**
- * Wins of so many draws, of which only the sum of the chances is known: as if all were the same. Of draws with that many and that sum, no others have a larger variance, so that
- * what chance is said to allow is rather too much than too little.
+ * Wins in a number of draws of which only the sum of the chances is known: as if all were equal. Of draws with that number and that sum, these have the
+ * largest variance, so the range of chance is rather too wide than too narrow.
  */
 export function binomial(draws: number, expected: number): Wins {
   const wins = new Wins();

@@ -1,10 +1,10 @@
-/** What the owner does, and what is only told once. */
+/** The owner's actions, and events that occur only once. */
 import type { Hex } from "viem";
 import { NOBODY } from "../scene";
 import type { Handlers } from "./types";
 
 const REMOVED = 2;
-/** A change of programs, by what it is about. */
+/** The key of a change of programs. */
 const proposalOf = (program: Hex, selectors: readonly Hex[]) => [program, ...selectors].join(" ").toLowerCase();
 
 export const admin: Pick<

@@ -1,4 +1,4 @@
-/** Validation: commitments, lots, groups, their judgement, and what follows from it. */
+/** Validation: commitments, lots, groups, their judgement, and its consequences. */
 import type { Hex } from "viem";
 import { longTerm, rated } from "../formulas";
 import { NOBODY, type Scene } from "../scene";
@@ -27,7 +27,7 @@ function distances(answer: Hex, right: Hex, images: number): number[] {
 /** Whether a group's members can be scored and slashed; those chosen by their ratings are only rated. */
 const isLiable = ({ scored, redundancy }: { scored: boolean; redundancy: number }) => scored && redundancy !== 3;
 
-/** A node has committed in a group, and has no task. What can be slashed is an open commitment until the group is settled. */
+/** A node has committed in a group, and has no task. A commitment that can be slashed is open until the group is settled. */
 async function countOpen(scene: Scene, number: number, liable: boolean) {
   const node = await scene.node(number);
   if (liable) node.openCommitments++;
@@ -168,7 +168,7 @@ export const groups: Pick<
   async MemberTimedOut(scene, { id, node: number }) {
     const [{ member }, node, network] = [await scene.seat(id, number), await scene.node(number), await scene.network()];
     if (network.slashing === number) {
-      // It is thrown out of the network, whatever it did.
+      // It is removed from the network, in any stage.
       const isLate = member.stage === RUNNING && member.moment < scene.at;
       if (!isLate) member.moment = scene.at;
       member.stage = GONE;
@@ -241,7 +241,7 @@ export const groups: Pick<
       }
     }
     const right = members.filter(({ verdict }) => verdict === 1);
-    // Where the group is not scored it takes so many who agree, which is only known now.
+    // A group without scores needs enough agreeing members, whose number is only known now.
     if (!group.scored && right.length >= (await scene.parameter("boostPool")))
       for (const { node } of right) await raise(scene, await scene.node(node), task);
     task.startFee += startFee;

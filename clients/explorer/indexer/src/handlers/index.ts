@@ -1,4 +1,4 @@
-/** What each event of the interface means: one handler for each, or it does not compile. */
+/** The handlers of the interface's events: one for each, or it does not compile. */
 import { admin } from "./admin";
 import { groups } from "./groups";
 import { nodes } from "./nodes";

@@ -1,4 +1,4 @@
-/** Nodes, what they hold, and what is owed to accounts. */
+/** Nodes, their models, and accounts' credit. */
 import { NOBODY, type Scene } from "../scene";
 import { income, mark } from "./tasks";
 import type { Handlers } from "./types";
@@ -74,7 +74,7 @@ export const nodes: Pick<
     const [network, group] = [await scene.network(), await scene.known("gpuGroup", { id })];
     const node = await scene.row("node", { number }, () => ({ number, ...scene.newNode(operator, id) }));
     if (number > network.nodesIssued) network.nodesIssued = number;
-    // One that had quit: what it said of its models is over.
+    // One that had quit: its report of its models is void.
     for (const model of node.models) await drop(scene, node, model);
     [node.operator, node.gpuGroup, node.vram, node.joinedAt, node.leftAt] = [operator, id, id & 0xffff, scene.at, null];
     [node.reliability, node.reliabilityAt, node.status, node.inUse] = [10n ** 18n, scene.at, 1, []];

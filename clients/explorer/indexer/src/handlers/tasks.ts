@@ -59,7 +59,7 @@ export async function end(scene: Scene, task: Task, outcome: number, counter: Pa
   await scene.count({ ...counter, ran: task.startedAt === null ? 0n : scene.at - task.startedAt });
 }
 
-/** What a creator gets back. */
+/** A creator's refund. */
 export async function refund(scene: Scene, task: Task, amount: bigint) {
   task.refund += amount;
   (await scene.account(task.creator)).refunds += amount;
@@ -95,7 +95,7 @@ export async function lower(scene: Scene, node: Node, task: bigint) {
   await mark(scene, node, "timeout", task);
 }
 
-/** A success raises H, but not twice within half of what the task takes. */
+/** A success raises H, but not twice within half of the task's estimate. */
 export async function raise(scene: Scene, node: Node, { id, estimate }: Pick<Task, "id" | "estimate">) {
   if (2n * (scene.at - node.reliabilityAt) < BigInt(estimate)) return;
   const ppm = await scene.parameter("boostPpm");

@@ -1,4 +1,4 @@
-/** Doing: connect a wallet, create a task, have what is due drawn, and be paid out. Everything else of the page can be seen without. */
+/** Actions: connect a wallet, create a task, make due draws, and withdraw credit. The rest of the page works without a wallet. */
 import { digestOf, modelId } from "muster-client";
 import { musterAbi } from "muster-client/abi";
 import { useEffect, useState } from "preact/hooks";
@@ -106,7 +106,7 @@ function Owed({ account }: { account: Address }) {
   );
 }
 
-/** What the contract asks for a task at least. */
+/** The contract's terms for a task. */
 interface Terms {
   estimated: number;
   timeLimit: number;

@@ -1,4 +1,4 @@
-/** What can be done with a task or a node: each call is tried first, with its gas or the contract's words against it, and sent by the reader's wallet. */
+/** Actions on a task or a node: each call is tried first, showing its gas or the contract's refusal, and sent by the reader's wallet. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Hash, TransactionReceipt } from "viem";
@@ -12,7 +12,7 @@ import { type Call, type Price, isElsewhere, prepare, send, useWallet } from "..
 
 type Stage = { price?: Price; error?: string; hash?: Hash; done?: boolean; busy?: string };
 
-/** A call in two steps: what it takes, then sent. */
+/** A call in two steps: its price, then the sending. */
 export function Act({ label, call, explains, onDone, disabled }: { label: string; call: () => Call | Promise<Call>; explains?: ComponentChildren; onDone?: (receipt: TransactionReceipt) => void; disabled?: boolean }) {
   const wallet = useWallet();
   const [stage, setStage] = useState<Stage | undefined>(undefined);
@@ -88,7 +88,7 @@ export function Act({ label, call, explains, onDone, disabled }: { label: string
 
 const isPossible = () => Boolean(config.muster);
 
-/** What anybody, or its creator, can do to have a task go on. */
+/** Actions that anybody, or its creator, can do for a stuck task. */
 export function TaskActs({ task, validations }: { task: Row<"tasks">; validations: Row<"validations">[] }) {
   const { account } = useWallet();
   const now = useNow();
@@ -114,7 +114,7 @@ export function TaskActs({ task, validations }: { task: Row<"tasks">; validation
   ) : null;
 }
 
-/** What whoever runs a node can do with it. */
+/** Actions of a node's operator or worker. */
 export function NodeActs({ node }: { node: Row<"nodes"> }) {
   const { account } = useWallet();
   const own = account?.toLowerCase();
@@ -136,7 +136,7 @@ export function NodeActs({ node }: { node: Row<"nodes"> }) {
   );
 }
 
-/** Pays out what is owed to the connected account. */
+/** Pays out the connected account's credit. */
 export function Withdraw() {
   const { account } = useWallet();
   return account ? <Act label="Withdraw" call={() => ({ functionName: "withdraw", args: [account] })} explains="All that is owed to your account, and stake that is free, goes to it." /> : null;

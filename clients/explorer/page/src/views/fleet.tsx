@@ -11,7 +11,7 @@ import { NODE, NodeTable } from "./nodes";
 const STORE = "muster-fleet";
 const numbers = (said: string | null): number[] => [...new Set((said ?? "").split(/[\s,]+/).filter((one) => /^\d{1,8}$/.test(one)).map(Number))].filter((one) => one > 0);
 
-/** The fleet that was looked at last; only a reminder, the address is what counts. */
+/** The last fleet viewed; only a default, the address decides. */
 export function fleet(): number[] {
   try {
     return numbers(localStorage.getItem(STORE));
@@ -21,7 +21,7 @@ export function fleet(): number[] {
 }
 /** The fleet with another node, as it stands in the address. */
 export const withNode = (number: number): string => [...new Set([...fleet(), number])].join();
-/** Where the indexer's server tells what happens to a node. */
+/** The feed of a node's events on the indexer's server. */
 export const feed = (number: number): string => `${config.indexer}/feeds/nodes/${number}.rss`;
 
 export function FleetView() {

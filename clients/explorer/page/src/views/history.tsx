@@ -12,7 +12,7 @@ import { told } from "../words";
 
 const PERIODS = { hour: ["hours", 168], day: ["days", 366], month: ["months", 240] } as const;
 type Period = keyof typeof PERIODS;
-/** What the owner, and whoever deploys, can do; see abi/IMuster.sol. */
+/** Events of the owner's and the deployer's actions; see abi/IMuster.sol. */
 const ACTS = [
   "Initialised", "ParameterProposed", "ParameterChanged", "PausedChanged", "OwnershipTransferStarted", "OwnershipTransferred", "TreasuryProposed", "TreasuryChanged", "TreasurySwept", "ProgramsProposed",
   "UpgradesRenouncedForGood", "DiamondCut", "GpuGroupListed",
@@ -169,7 +169,7 @@ function Sums({ sums, period }: { sums: Row<"hours">[]; period: Period }) {
 type Data = Awaited<ReturnType<ReturnType<typeof question>>>;
 
 function Acts({ acts, parameters, groups }: Pick<Data, "acts" | "parameters" | "groups">) {
-  // What was deployed sets every parameter in one transaction: one line.
+  // The deployment sets every parameter in one transaction: one line.
   const first = acts.find(({ name }) => name === "Initialised");
   const set = first ? acts.filter(({ name, tx }) => tx === first.tx && name === "ParameterChanged").length : 0;
   const shown = acts.filter(({ name, tx }) => !(first && tx === first.tx && (name === "ParameterChanged" || name === "DiamondCut" || name.startsWith("Ownership") || name === "TreasuryChanged")));

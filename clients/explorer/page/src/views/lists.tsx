@@ -1,4 +1,4 @@
-/** All tasks, nodes, accounts and models; one account, one model; and what a search finds. */
+/** All tasks, nodes, accounts and models; one account, one model; and the results of a search. */
 import { useEffect } from "preact/hooks";
 import { type Row, ask, isCut, list } from "../api";
 import { KIND, POLICY, count, moment, money } from "../format";
@@ -36,7 +36,7 @@ const NODE_STATES = [
 
 /** Filters that stand in the address by the names that the indexer knows them by. */
 const TASK_FILTERS = ["state", "policy", "kind", "creator", "gpu", "model", "node", "from", "to"] as const;
-/** A filter changes what the first page is. */
+/** A filter resets the list to its first page. */
 const set = (list: string, name: string, value: string) => choose({ [name]: value || undefined, [`${list}.from`]: undefined });
 
 function Select({ list, name, label, options, initial = "" }: { list: string; name: string; label: string; options: readonly (readonly [string, string])[]; initial?: string }) {
@@ -289,7 +289,7 @@ export function Model({ what }: { what: string }) {
   );
 }
 
-/** What the words could mean: a number a task or a node, hex an account or a transaction, else a model or a GPU. What alone is meant opens at once. */
+/** Possible meanings of the words: a number is a task or a node, hex an account or a transaction, else a model or a GPU. A single match opens at once. */
 export function Search() {
   const { query } = useHere();
   const words = (query.get("q") ?? "").trim().replace(/^#/, "");

@@ -1,4 +1,4 @@
-/** The network at a glance: what is there, what runs, what waits, what it costs. All of it is summed up by the indexer. */
+/** The network at a glance: nodes, running tasks, queues, prices. The indexer computes all sums. */
 import { type Glance, ask, askGlance } from "../api";
 import { Chart } from "../chart";
 import { KIND, count, duration, money, percent } from "../format";

@@ -1,4 +1,4 @@
-/** A node: what it is trusted with, what it does, what it earns, and what went wrong. */
+/** A node: its stake and scores, its work, its income, and its problems. */
 import { type Row, ask, isCut, list } from "../api";
 import { Chart } from "../chart";
 import { config } from "../config";
@@ -165,10 +165,10 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
   );
 }
 
-/** What an event says on the page of its own node. */
+/** An event's text on the page of its own node. */
 const toldOfIt = (event: Data["apart"][number]): string => told(event).replace(/^Node \d+ (.)/, (_, first: string) => first.toUpperCase());
 
-/** What is wrong with it, or was, the worst first. */
+/** Its present and past problems, the worst first. */
 function Wrong({ node, slashs, parts }: { node: Row<"nodes">; slashs: Data["slashs"]; parts: Data["parts"] }) {
   const taken = (slash: Data["slashs"][number]) => slash.stake + slash.unbonding + slash.credit;
   const last = slashs[0];
@@ -294,7 +294,7 @@ function Earnings({ days, node }: { days: readonly Row<"nodeDays">[]; node: numb
   );
 }
 
-/** Every slash with what proves it: what the node answered, and what the others did. */
+/** Every slash with its evidence: the node's answer, and the others'. */
 function Slashes({ slashs, parts }: Pick<Data, "slashs" | "parts">) {
   return (
     <DataTable

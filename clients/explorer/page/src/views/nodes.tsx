@@ -7,10 +7,10 @@ import { gpuName } from "../names";
 import { AccountLink, Ago, NodeLink, Pill, TaskLink } from "../parts";
 import { type Column, DataTable, PagedTable } from "../table";
 
-/** What the table of nodes shows of each. */
+/** The columns of the table of nodes. */
 export const NODE = ["number", "status", "parked", "gpuGroup", "stake", "reliability", "reliabilityAt", "longTerm", "pool", "judged", "judgedRight", "slashed", "kickedOut", "started", "succeeded", "failed", "timedOut", "earned", "operator"] as const;
 type Node = Pick<Row<"nodes">, (typeof NODE)[number]>;
-/** What the table of tasks shows of each. */
+/** The columns of the table of tasks. */
 export const TASK = ["id", "status", "outcome", "kind", "redundancy", "node", "createdAt", "startedAt", "fee", "paid", "creator"] as const;
 type Task = Pick<Row<"tasks">, (typeof TASK)[number]>;
 
@@ -22,7 +22,7 @@ interface Groups {
 const NODES = ["node", "nodes"] as const;
 const TASKS = ["task", "tasks"] as const;
 
-/** What is wrong with a node, in a word; nothing for one that is as it should be. */
+/** A node's problem, in a word; nothing if there is none. */
 export const mark = ({ kickedOut, slashed, judged, judgedRight }: Pick<Node, "kickedOut" | "slashed" | "judged" | "judgedRight">): string | undefined =>
   kickedOut ? "kicked out" : slashed ? "slashed" : judgedRight < judged ? "was wrong" : undefined;
 

@@ -1,4 +1,4 @@
-/** Events as they come, the newest first; what is no longer shown is forgotten. */
+/** Events as they come, the newest first; old ones are dropped. */
 import { useState } from "preact/hooks";
 import { type Row, ask, list } from "../api";
 import { useAsked } from "../live";

@@ -1,4 +1,4 @@
-/** A task from creation to payment, and what of it can be checked. */
+/** A task from creation to payment, and its checks. */
 import { useEffect, useState } from "preact/hooks";
 import type { Check } from "muster-client/verify";
 import { type Row, ask, list } from "../api";
@@ -209,7 +209,7 @@ function Download({ task }: { task: Row<"tasks"> }) {
   );
 }
 
-/** Why this node: who else could have been drawn, as the events tell it. */
+/** Why this node: the other candidates, according to the events. */
 function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; newest: bigint }) {
   const [draws, setDraws] = useState<Draw[] | string | undefined>(undefined);
   useEffect(() => {
@@ -272,7 +272,7 @@ function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; n
 
 const SUBJECTS: Record<Check["subject"], string> = { draw: "Draw", deadline: "Deadline", commitment: "Commitment", lot: "Lot", answer: "Answer", judgement: "Judgement", scores: "Score", slashes: "Slash", payout: "Payment" };
 
-/** What the contract did, done again by this browser from the chain's own events. */
+/** The contract's results, computed again by this browser from the chain's own events. */
 function Checks({ task }: { task: Row<"tasks"> }) {
   const [checks, setChecks] = useState<readonly Check[] | string | undefined>(undefined);
   const { rpc, muster, fromBlock } = config;

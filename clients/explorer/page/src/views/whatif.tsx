@@ -1,4 +1,4 @@
-/** What a node would be given that is not there. */
+/** The income of a hypothetical node. */
 import { useMemo, useState } from "preact/hooks";
 import { ask, askRivals, isCut, list } from "../api";
 import { WAD, loadCore } from "../core";
