@@ -1,14 +1,22 @@
 // Reads the comments of sources as rules/ reads the pages: no sentence of more than 35 words, none of the constructions in drop.js.
-//   node comments.js FILES           what it finds, each with its line
-//   node comments.js --count FILES   how many of each kind, folder by folder
+//   node comments.js [FILES]           prints each finding with its line, and fails if there are any
+//   node comments.js --count [FILES]   counts them by folder and construction
+// Without FILES it reads all sources that git knows below FOLDERS.
+const { execFileSync } = require("node:child_process");
 const { readFileSync } = require("node:fs");
 const { split } = require("sentence-splitter");
 const { wordsOf } = require("./sentences.js");
 const DROP = require("./drop.js");
 
+const FOLDERS = ["contracts", "devnode", "script", "test"];
 const MOST = 35;
 
-/** Where a comment begins in a line of code: after its strings. -1 if there is none. */
+/** Comments of `//` and of C; comments of `#`. A script may have no extension. */
+const SLASHES = /\.(?:rs|ts|tsx|m?js|sol)$/;
+const HASHES = /\.(?:sh|py|toml|ya?ml)$/;
+const SHEBANG = /^#!.*\b(?:bash|sh|python3?)\b/;
+
+/** The place of a comment behind code, outside of strings; -1 if there is none. */
 function trailing(line, marker) {
   let quote = "";
   for (let at = 0; at < line.length; at++) {
@@ -17,16 +25,15 @@ function trailing(line, marker) {
       if (char === "\\") at++;
       else if (char === quote) quote = "";
     } else if (char === '"' || char === "`") quote = char;
-    // In Rust it may also begin a lifetime; a string of one line ends on it.
+    // In Rust it may also begin a lifetime.
     else if (char === "'" && line.indexOf("'", at + 1) > 0 && !/^'\w+\b(?!')/.test(line.slice(at))) quote = char;
     else if (line.startsWith(marker, at) && /\s/.test(line[at - 1] ?? " ") && /\s/.test(line[at + marker.length] ?? " ")) return at;
   }
   return -1;
 }
 
-/** A file's comments as paragraphs: their text, and the line where each begins. */
-function paragraphs(file, text) {
-  const hash = /\.(?:sh|py|toml|ya?ml)$/.test(file) || /^#!.*\b(?:bash|sh|python3?)\b/.test(text);
+/** A file's comments as paragraphs: their text, and the line where each begins. Code, tables, drawings and usages are left out. */
+function paragraphs(text, hash) {
   const whole = hash ? /^\s*#(?!!)\s?(.*)$/ : /^\s*(?:\/\/[/!]?|\/\*\*?|\*)(?:\s(.*)|\/?)$/;
   const found = [];
   let open = null;
@@ -45,16 +52,12 @@ function paragraphs(file, text) {
       return;
     }
     const said = (comment[1] ?? "").replace(/\s*\*\/\s*$/, "");
-    if (/^\s*(```|~~~)/.test(said)) {
-      close();
-      fenced = !fenced;
-      return;
-    }
-    // Code, tables, drawings and usages are not sentences.
-    if (fenced || /^(?:\s{4}|\s*[|#]|\s*$)|[─│┌└]|\+--/.test(said)) return close();
-    if (/^\s*(?:[-*]|\d+\.)\s/.test(said) || /^\s{2,}\S.*\s{3,}\S/.test(said) || /^@\w+/.test(said)) close();
-    if (open) open.text += ` ${said.trim()}`;
-    else open = { line: at + 1, text: said.trim() };
+    if (/^\s*(```|~~~)/.test(said)) fenced = !fenced;
+    if (fenced || /^(?:\s{4}|\s*[|#]|\s*```|\s*~~~|\s*$)|[─│┌└]|\+--/.test(said)) return close();
+    const item = /^\s*(?:[-*]|\d+\.)\s/.test(said) || /^\s{2,}\S.*\s{2,}\S/.test(said) || /^@\w+/.test(said);
+    if (item) close();
+    open ??= { line: at + 1, text: "" };
+    open.text += `${said.trim()} `;
   });
   close();
   return found;
@@ -63,36 +66,43 @@ function paragraphs(file, text) {
 /** The sentences of a paragraph, in which code and addresses are one word each. */
 function sentences(text) {
   const plain = text
-    .replace(/^(?:[-*]|\d+\.)\s+/, "")
+    .replace(/^(?:[-*]|\d+\.|@\w+)\s+/, "")
     .replace(/`[^`]*`/g, "x")
     .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replace(/https?:\/\/\S+/g, "x");
-  return split(plain).filter(({ type }) => type === "Sentence").map(({ raw }) => raw.trim());
+  return split(plain)
+    .filter(({ type }) => type === "Sentence")
+    .map(({ raw }) => raw.trim());
 }
 
+/** The findings in a file; none if it is no source. */
 function findings(file) {
-  return paragraphs(file, readFileSync(file, "utf8")).flatMap(({ line, text }) =>
-    sentences(text).flatMap((sentence) => {
-      const start = `"${sentence.slice(0, 60)}..."`;
-      const words = wordsOf(sentence).length;
-      const long = words > MOST ? [{ file, line, kind: "long", says: `${words} words in one sentence, and ${MOST} are the most: ${start}` }] : [];
-      const drop = DROP.filter(([pattern]) => pattern.test(sentence));
-      return [...long, ...drop.map(([pattern, instead]) => ({ file, line, kind: instead, says: `"${pattern.exec(sentence)[0]}": ${instead} (${start})` }))];
-    }),
-  );
+  if (file.includes("/corpus/")) return [];
+  const text = readFileSync(file, "utf8");
+  const hash = HASHES.test(file) || SHEBANG.test(text.slice(0, 100));
+  if (!hash && !SLASHES.test(file)) return [];
+  const of = (line, sentence) => {
+    const start = `"${sentence.slice(0, 60)}..."`;
+    const words = wordsOf(sentence).length;
+    const long = words > MOST ? [{ file, line, kind: "long", says: `${words} words in one sentence, and ${MOST} are the most: ${start}` }] : [];
+    const dropped = DROP.map(([pattern, instead]) => [pattern.exec(sentence), instead]).filter(([match]) => match);
+    return [...long, ...dropped.map(([[word], kind]) => ({ file, line, kind, says: `"${word}": ${kind} (${start})` }))];
+  };
+  return paragraphs(text, hash).flatMap(({ line, text }) => sentences(text).flatMap((sentence) => of(line, sentence)));
 }
 
 const count = process.argv[2] === "--count";
-const all = process.argv.slice(count ? 3 : 2).flatMap(findings);
+let files = process.argv.slice(count ? 3 : 2);
+if (files.length === 0) files = execFileSync("git", ["ls-files", "-z", "--", ...FOLDERS], { encoding: "utf8" }).split("\0").filter(Boolean);
+const all = files.flatMap(findings);
 if (count) {
   const folders = {};
   for (const { file, kind } of all) {
-    const folder = file.split("/").slice(0, 2).join("/");
-    folders[folder] ??= {};
-    folders[folder][kind] = (folders[folder][kind] ?? 0) + 1;
+    const row = (folders[file.split("/").slice(0, 2).join("/")] ??= {});
+    row[kind] = (row[kind] ?? 0) + 1;
   }
   console.table(folders);
-  console.log(all.length);
+  console.log(`${all.length} in ${files.length} files`);
 } else {
   for (const { file, line, says } of all) console.log(`${file}:${line}: ${says}`);
   if (all.length) process.exitCode = 1;

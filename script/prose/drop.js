@@ -1,4 +1,4 @@
-// The constructions that CONTRIBUTING.md drops, and their plain forms.
+// The constructions that CONTRIBUTING.md drops, each with its plain form.
 module.exports = [
   [/^(?:Who|Whom|Whoever|Whomever)\b(?![^.]*\?$)/, "a clause with who as the subject: name the actor"],
   [/^(?:What|Whatever)\b(?![^.]*\?$)/, "a clause with what as the subject: name the thing"],

@@ -2,7 +2,7 @@
 const { StringSource } = require("textlint-util-to-string");
 const { split } = require("sentence-splitter");
 
-/** What stands in the place of code: a name is one word. */
+/** Code becomes one word: a name is one word. */
 const replacer = ({ node, maskValue }) => (node.type === "Code" ? maskValue("x") : undefined);
 
 /** Sentences of a paragraph's node: their text, and where each begins in the page. */

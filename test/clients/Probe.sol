@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity ^0.8.20;
 
-/// What Muster cannot show a client: constructor arguments, payments in passing, reasons, panics, a frame that fails
+/// Cases that Muster cannot show a client: constructor arguments, payments in passing, reasons, panics, a frame that fails
 /// below one that survives. The Rust clients' tests use its typed error and its events as well.
 contract Probe {
     struct Job {

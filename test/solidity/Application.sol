@@ -31,7 +31,7 @@ contract Application {
         Undecided
     }
 
-    /// What a user asked for.
+    /// A user's request.
     struct Request {
         address user;
         bool settled;
@@ -87,8 +87,8 @@ contract Application {
         return (task.status, task.node, task.deadline);
     }
 
-    /// @notice Takes the result of a task that succeeded, whether or not it was checked; else its user is owed what came back of his
-    /// payment: also where nodes answered differently (Undecided). Anyone may call.
+    /// @notice Takes the result of a task that succeeded, whether or not it was checked. Otherwise its user is owed the returned part of
+    /// their payment, also where nodes answered differently (Undecided). Anyone may call.
     function settle(uint64 id) external {
         Request storage asked = requests[id];
         if (asked.settled) revert Settled(id);
@@ -119,7 +119,7 @@ contract Application {
         muster.withdraw(payable(address(this)));
     }
 
-    /// @notice Pays the caller what he is owed.
+    /// @notice Pays the caller their credit.
     function claim() external {
         uint256 amount = owed[msg.sender];
         owed[msg.sender] = 0;

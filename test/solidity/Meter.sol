@@ -3,10 +3,10 @@ pragma solidity ^0.8.24;
 
 import {IMuster} from "../../abi/IMuster.sol";
 
-/// @title What it costs a contract to ask Muster
+/// @title The cost for a contract of asking Muster
 /// @notice The gas of a call and of decoding its answer, where nothing it reads was read before in the transaction.
 contract Meter {
-    /// @notice What Muster has to say yes to when it is asked for its interface.
+    /// @notice The interface that Muster must confirm when it is asked for it.
     function interfaceId() external pure returns (bytes4) {
         return type(IMuster).interfaceId;
     }

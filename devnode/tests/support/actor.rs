@@ -4,10 +4,10 @@ use alloy_primitives::{Address, B256, U256};
 
 use super::chain::Chain;
 
-/// Acts by byte 0 of its calldata: 0 to call, 1 to delegate, 2 to call statically, 3 to create (init code in the rest). 4 stores, 5 loads,
-/// 6 logs the rest, 7 stores the rest transiently, and 8 loads it. 9 tells whether it was re-entered, 10 stores and then fails, 11 stores
-/// and reverts with the rest. Calls have the address in bytes 1 to 20, the value in 21 to 52 and calldata after it; 4 and 10 a word in 1 to
-/// 32. Return data of calls is passed on, with the status as its own.
+/// Acts by byte 0 of its calldata. 0 calls, 1 delegates, 2 calls statically, 3 creates (init code in the rest), 4 stores, 5 loads, 6 logs
+/// the rest, 7 stores the rest transiently, 8 loads it. 9 tells whether it was re-entered, 10 stores and then fails, 11 stores and reverts
+/// with the rest. Calls have the address in bytes 1 to 20, the value in the next 32 bytes and calldata after it; 4 and 10 a word in the 32
+/// bytes behind byte 0. Return data of calls is passed on, with the status as its own.
 pub const ACTOR: &str = r#"(module
     (memory (export "memory") 2 2)
     (func $pass (param $status i32) (result i32) (local $len i32)

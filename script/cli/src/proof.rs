@@ -535,7 +535,7 @@ const BACKLOG: &str = "
 ## A backlog of due draws
 
 With more due draws than a call makes, the first caller of a block knows the hashes of those it leaves. Eleven tasks
-are due, and each of these calls comes first; then they are drawn. Whatever could move a draw is refused (`DrawsDue`).
+are due, and each of these calls comes first; then they are drawn. Calls that could move a draw are refused (`DrawsDue`).
 An accepted call must leave every drawn task with the node that it gets without the call, or the test fails.
 
 | call | tried | refused |
