@@ -6,8 +6,8 @@ use super::chain::Chain;
 
 /// Acts by byte 0 of its calldata. 0 calls, 1 delegates, 2 calls statically, 3 creates (init code in the rest), 4 stores, 5 loads, 6 logs
 /// the rest, 7 stores the rest transiently, 8 loads it. 9 tells whether it was re-entered, 10 stores and then fails, 11 stores and reverts
-/// with the rest. Calls have the address in bytes 1 to 20, the value in the next 32 bytes and calldata after it; 4 and 10 a word in the 32
-/// bytes behind byte 0. Return data of calls is passed on, with the status as its own.
+/// with the rest. Calls have the address in bytes 1 to 20, the value in 21 to 52 and calldata after it. For 4 and 10, bytes 1 to 32 are a
+/// word. Return data of calls is passed on, with the status as its own.
 pub const ACTOR: &str = r#"(module
     (memory (export "memory") 2 2)
     (func $pass (param $status i32) (result i32) (local $len i32)
