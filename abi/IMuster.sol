@@ -4,8 +4,8 @@ pragma solidity ^0.8.24;
 /// @title Muster: task dispatch and quality of service for decentralised GPU networks
 /// @notice One address, one storage. Amounts are wei, times seconds, fixed-point numbers wads (1e18),
 /// VRAM GiB. A model id is the first five bytes of the keccak256 of the model's name, as a number.
-/// A GPU group is one GPU model with one VRAM size, numbered `model << 16 | vram`, models counted from 1 in order of first join; with 0
-/// for the model it is every GPU with at least that VRAM. Lists are read page by page: `from` is the first position looked at,
+/// A GPU group is one GPU model with one VRAM size, numbered `model << 16 | vram`, models counted from 1 in order of first join. With 0
+/// for the model it is every GPU with at least that VRAM. Lists are read page by page. `from` is the first position looked at,
 /// counted from 0, `count` at most 256 ({nodes}: 64), and asking for more is refused ({PageTooLong}).
 interface IMuster {
     // ------------------------------------------------------------------ types
@@ -73,8 +73,8 @@ interface IMuster {
         uint8 scores;
         /// Whether H keeps it from being selected.
         bool excluded;
-        /// Why it waits apart: 1 excluded by its H or held back by due draws, 2 waits for two others, for a queued task that takes three
-        /// nodes, 3 reserved for the draw of such a task; 0 if it does not.
+        /// Why it waits apart; 0 if it does not. 1 excluded by its H or held back by due draws, 2 waits for two others, for a queued task
+        /// that takes three nodes, 3 reserved for the draw of such a task.
         uint8 parked;
         /// When it can return to work: 1 and 2; else 0.
         uint64 parkedUntil;
@@ -153,8 +153,8 @@ interface IMuster {
     struct MemberView {
         /// 0 if there is no such member.
         uint32 node;
-        /// 1 called and still busy, 2 running, 3 committed, 4 its answer is revealed, 5 it is revealed that it could not run the task,
-        /// 6 it let its deadline pass, 7 it was slashed out of the network before.
+        /// 1 called and still busy, 2 running, 3 committed, 4 its answer is revealed, 5 its error is revealed, 6 it let its deadline pass,
+        /// 7 it was slashed out of the network before.
         uint8 stage;
         /// Running: its deadline. From the commitment on: when that was made.
         uint64 moment;
@@ -188,11 +188,10 @@ interface IMuster {
         MemberView[] members;
     }
 
-    /// @notice What became of a task that asked for a receipt.
+    /// @notice The outcome of a task that asked for a receipt.
     struct Outcome {
         /// 0 no receipt: there is no such task, or it asked for none. 1 not ended, 2 succeeded, 3 the node reported an error, 4 timed
-        /// out, 5 cancelled, 6 evicted, 7 queued for too long, 8 its node was slashed out of the network, 9 it was validated, and no two
-        /// answers were the same.
+        /// out, 5 cancelled, 6 evicted, 7 queued for too long, 8 its node was slashed out, 9 validated without two equal answers.
         uint8 state;
         /// The node that ran it; 0 if it never started or has not ended.
         uint32 node;
@@ -200,7 +199,7 @@ interface IMuster {
         uint8 code;
         /// When it ended; 0 before.
         uint64 ended;
-        /// What its creator got back of the fee, in wei.
+        /// The returned part of the fee, in wei.
         uint128 refund;
         /// Digest of the result; 0 unless it succeeded.
         bytes32 resultDigest;
@@ -220,7 +219,7 @@ interface IMuster {
         uint64 worst;
     }
 
-    /// @notice What Muster owes an account, and its node.
+    /// @notice Muster's debts to an account, and its node.
     struct AccountView {
         uint128 credit;
         uint128 unbonding;
@@ -235,9 +234,9 @@ interface IMuster {
         address owner;
         address treasury;
         uint128 treasuryBalance;
-        /// What validations are paid from beside the fees, in wei.
+        /// The reserve that pays for validations beside the fees, in wei.
         uint128 reserve;
-        /// What was taken from nodes that answered wrong or withheld, in wei. It stays in the contract for good.
+        /// The sum slashed from nodes that answered wrong or withheld, in wei. It stays in the contract for good.
         uint128 burnt;
         /// Validation groups that are not settled, and places there are for them.
         uint32 groups;
@@ -290,9 +289,9 @@ interface IMuster {
     function quit() external;
 
     /// @notice Names the account that may work for the caller's node beside its operator, zero for none, and ends the work of the one named
-    /// before. It works from its own {acceptWork} on: it answers, commits, reports, pauses, resumes and says which models are held; it
-    /// can't raise the stake, quit, name a worker, or take any of the operator's money, and what the node earns is the operator's. What it
-    /// answers is answered for by the node's stake, whoever held the key.
+    /// before. It works from its own {acceptWork} on: it answers, commits, reports, pauses, resumes and says which models are held. It
+    /// can't raise the stake, quit, name a worker, or take any of the operator's money, and the node's earnings are the operator's. The
+    /// node's stake answers for the worker's answers, whoever held the key.
     function setWorker(address worker) external;
 
     /// @notice Takes the work that the operator of this node offers the caller. The account has no node of its own, and works for no other.
@@ -350,9 +349,9 @@ interface IMuster {
     /// @param ticket As in the task's latest TaskQueued event.
     function expireQueued(uint64 id, uint64 ticket) external;
 
-    /// @notice The node's answer: ends the task as a success and pays the fee, whatever the answer is. H, where it was below 1
-    /// at the start, rises if the task's draw had at least boostPool candidates (the parameter), or if it was queued for half its estimate where so
-    /// many nodes are active, and if half the task's estimate has passed since H was last set.
+    /// @notice The node's answer: ends the task as a success and pays the fee, whatever the answer is. H can rise where it was
+    /// below 1 at the start, and half the task's estimate has passed since H was last set. It rises if the task's draw had at least boostPool
+    /// candidates (the parameter), or if the task was queued for half its estimate where so many nodes are active.
     function submit(uint64 id, bytes32 resultDigest) external;
 
     /// @notice The node says it cannot run the task: ends it. The creator gets the fee back less the start fee, which is protocol income.
@@ -374,15 +373,16 @@ interface IMuster {
     // ------------------------------------------------------------------ validation
 
     /// @notice The node commits to its answer of a task that can be validated, instead of {submit} and {reportError}.
-    /// @param commitment keccak256(abi.encode(id, node, kind, value, salt)), of which 24 bytes are kept: id is a uint64, node a uint32,
+    /// @param commitment keccak256(abi.encode(id, node, kind, value, salt)), of which 24 bytes are kept. Of these, id is a uint64, node a uint32,
     /// kind (uint8) 0 for an answer and 1 for an error, value (bytes32) the answer or the error's code, salt (bytes32) secret. An answer
     /// is the result's digest; of a Stable Diffusion task four perceptual hashes of 64 bits, the first image's first, 0 where there is none.
     function commit(uint64 id, bytes32 commitment) external;
 
     /// @notice Reveals what a node has committed to. Anyone may call. A task that was not sampled ends with it: the node is paid fee / (1 + 2
-    /// sampleBps / 10000) and the rest goes to the reserve, unless fewer nodes than the parameter scorePool had joined in its scope when
-    /// it was created; an error ends it as {reportError} does. In a group, a revealed error no longer counts as an open commitment. In a validation group reveals begin when every member has committed or timed out, and end when the
-    /// group is judged: by the last of them, unless draws are due, or after the parameter revealWindow by {settle}.
+    /// sampleBps / 10000) and the rest goes to the reserve. Where fewer nodes than the parameter scorePool had joined in the task's scope
+    /// at its creation, it is paid the whole fee. An error ends the task as {reportError} does. In a group, a revealed error no longer
+    /// counts as an open commitment. In a validation group reveals begin when every member has committed or timed out, and end when the
+    /// group is judged. The last of them judges it, unless draws are due, or {settle} does after the parameter revealWindow.
     /// @param group The group's place, as in {GroupFormed}; 0 for a task that was not sampled.
     function reveal(uint64 id, uint32 group, uint32 node, uint8 kind, bytes32 value, bytes32 salt) external;
 
@@ -394,7 +394,7 @@ interface IMuster {
     /// that draws Pending tasks does the same.
     function formGroup() external returns (bool formed);
 
-    /// @notice Sets how the groups of the caller's tasks of redundancy 3 are chosen; without it First-fit takes 3 to 7 nodes, the target is
+    /// @notice Sets how the groups of the caller's tasks of redundancy 3 are chosen. Without it First-fit takes 3 to 7 nodes, the target is
     /// predictive at an `alpha` of 0.5, and there are at most two more groups. The count of settled groups begins anew. Refused while draws are due.
     function setProfile(Profile calldata profile) external;
     /// @notice An application's profile, and since its target was last set: groups settled, those with a majority, their members.
@@ -526,7 +526,7 @@ interface IMuster {
     /// @notice Queues ever used, in order of first use, and how many there are.
     function queues(uint32 from, uint32 count) external view returns (uint32 total, QueueView[] memory);
     /// @notice The tasks at some places of a queue; free places are left out. `places` is how far places go.
-    /// @param queue A GPU group, or a VRAM size for the queue of tasks that any GPU with as much will do for; plus 4096 for tasks that take
+    /// @param queue A GPU group, or a VRAM size for the queue of tasks that any GPU with as much can run. Plus 4096 for tasks that take
     /// three nodes with images as their answers, 8192 for those that take three whose answers must be equal.
     function queuedTasks(uint32 queue, uint32 from, uint32 count) external view returns (uint32 places, TaskView[] memory);
     /// @notice How many of the tasks at some places of a ticket's queue are served before it: over all places it is the task's place in the
@@ -626,14 +626,14 @@ interface IMuster {
     /// @param boosts Whether the task's success can raise the node's H: that is below 1, and the draw had candidates enough, or the
     /// task waited in the queue where nodes enough could have taken it.
     event TaskStarted(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 deadline, bool boosts);
-    /// @notice The node answered and was paid. Of a task that could have been sampled, what is not paid went to the reserve.
+    /// @notice The node answered and was paid. Of a task that could have been sampled, the unpaid rest went to the reserve.
     event TaskSucceeded(uint64 indexed id, uint32 indexed node, address indexed creator, bytes32 resultDigest, uint128 paid);
-    /// @notice The node said that it cannot run the task. What is missing of the fee is the start fee, protocol income.
+    /// @notice The node said that it cannot run the task. The rest of the fee is the start fee, protocol income.
     event TaskErrorReported(uint64 indexed id, uint32 indexed node, address indexed creator, uint8 code, uint128 refund);
     /// @notice The task ended without an answer.
     /// @param node The node that let it time out; 0 if it never started.
     /// @param reason 0 timeout, 1 cancelled, 2 evicted, 3 queued for too long, 4 the node was slashed out of the network.
-    /// @param startFee Credited to `beneficiary`; if that is zero, protocol income. What else is missing of the fee went to the reserve.
+    /// @param startFee Credited to `beneficiary`; if that is zero, protocol income. Any other rest of the fee went to the reserve.
     event TaskAborted(uint64 indexed id, uint32 indexed node, address indexed creator, uint8 reason, uint128 refund, uint128 startFee, address beneficiary);
 
     /// @notice A node has committed to its answer.
@@ -665,13 +665,13 @@ interface IMuster {
     event MemberStarted(uint64 indexed id, uint32 indexed node, uint32 group, uint64 deadline);
     /// @notice A member of a validation group has let its deadline pass, or left before.
     event MemberTimedOut(uint64 indexed id, uint32 indexed node, uint32 group);
-    /// @notice What a member's part came to.
+    /// @notice The verdict on a member, and its pay.
     /// @param verdict 1 right, 2 wrong, 3 withheld, 4 error reported, 5 timed out, 6 no two answers were the same, or in a rated group no
     /// majority of them.
     event MemberJudged(uint64 indexed id, uint32 indexed node, uint32 group, uint8 verdict, uint128 paid);
     /// @notice A validation group was judged; its place is free.
-    /// @param outcome 0 two or more answers were the same, 1 the first node alone answered and is paid as if not sampled, 2 all answers
-    /// differ, or there is no majority, 3 nobody answered, or a validator alone, 4 there is no majority and the task goes to another group.
+    /// @param outcome 0 two or more answers were the same, 1 the first node alone answered and is paid as if not sampled, 2 no equal
+    /// answers or no majority. 3 nobody answered, or a validator alone, 4 there is no majority and the task goes to another group.
     /// @param answer The right answer.
     /// @param startFee Protocol income.
     /// @param reserve The reserve's balance now.

@@ -130,7 +130,7 @@ contract MusterStorage {
         /// Entries of its model list, removed ones included.
         uint8 models;
         /// Why it waits apart: 1 excluded or held back by due draws, 2 waits for others with a queue's first task, 3 reserved for a Pending
-        /// task; 1 and 2 stand in the pool of nodes that wait apart.
+        /// task. 1 and 2 stand in the pool of nodes that wait apart.
         uint8 parked;
         /// Its open commitments; 0x20 is added while it is not among the active nodes although it has joined, 0x40 while open commitments
         /// hold it, 0x80 while a validation group waits for it to begin.
@@ -459,9 +459,8 @@ contract MusterStorage {
         uint24 e1;
         /// The third's.
         uint24 e2;
-        /// Stages as in IMuster.MemberView, four bits each, the first member's lowest; in the upper four bits how many
-        /// words of members the group has, 0 if there is none, 15 in a
-        /// place that is free again.
+        /// Stages as in IMuster.MemberView, four bits each, the first member's lowest. The upper four bits are the group's number of words
+        /// of members, 0 if there is none, 15 in a place that is free again.
         uint16 states;
     }
 

@@ -1,4 +1,4 @@
-//! Prints, as Markdown, what every conformance program must cost and what it does, and which block calls and estimates see
+//! Prints, as Markdown, the expected gas and the effect of every conformance program, and which block calls and estimates see
 //! (`script/bench conformance`). Fails if anything differs.
 
 #[path = "../tests/support/mod.rs"]

@@ -326,7 +326,7 @@ fn accounts_set_their_code() {
     let hash = node.send_raw(&set);
     let receipt = node.ok("eth_getTransactionReceipt", json!([hash]));
     assert_eq!((&receipt["type"], &receipt["status"]), (&json!("0x4"), &json!("0x1")));
-    // Base, calldata of 31 zeros and a five, one authorization, the store: SSTORE, LOG2 and what lies around.
+    // Base, calldata of 31 zeros and a five, one authorization, the store: SSTORE, LOG2 and the instructions around them.
     assert_eq!(number(&receipt["gasUsed"]), 21_000 + 140 + 25_000 + 22_100 + 1_381 + 36);
     assert_eq!(node.ok("eth_getCode", json!([account.address()])), format!("0xef0100{}", hex::encode(store)));
     assert_eq!(node.ok("eth_getTransactionCount", json!([account.address()])), "0x1");

@@ -1,14 +1,14 @@
 // Reads the comments of sources as rules/ reads the pages: no sentence of more than 35 words, none of the constructions in drop.js.
 //   node comments.js [FILES]           prints each finding with its line, and fails if there are any
 //   node comments.js --count [FILES]   counts them by folder and construction
-// Without FILES it reads all sources that git knows below FOLDERS.
+// Without FILES it reads all sources of FOLDERS that git knows.
 const { execFileSync } = require("node:child_process");
 const { readFileSync } = require("node:fs");
 const { split } = require("sentence-splitter");
 const { wordsOf } = require("./sentences.js");
 const DROP = require("./drop.js");
 
-const FOLDERS = ["contracts", "devnode", "script", "test"];
+const FOLDERS = ["contracts", "devnode", "script", "test", "abi", ".github", "Cargo.toml", "deny.toml"];
 const MOST = 35;
 
 /** Comments of `//` and of C; comments of `#`. A script may have no extension. */
@@ -53,7 +53,8 @@ function paragraphs(text, hash) {
     }
     const said = (comment[1] ?? "").replace(/\s*\*\/\s*$/, "");
     if (/^\s*(```|~~~)/.test(said)) fenced = !fenced;
-    if (fenced || /^(?:\s{4}|\s*[|#]|\s*```|\s*~~~|\s*$)|[─│┌└]|\+--/.test(said)) return close();
+    // Settings that are commented out are code, too.
+    if (fenced || /^\w+ = /.test(said) || /^(?:\s{4}|\s*[|#]|\s*```|\s*~~~|\s*$)|[─│┌└]|\+--/.test(said)) return close();
     const item = /^\s*(?:[-*]|\d+\.)\s/.test(said) || /^\s{2,}\S.*\s{2,}\S/.test(said) || /^@\w+/.test(said);
     if (item) close();
     open ??= { line: at + 1, text: "" };

@@ -152,7 +152,7 @@ export async function application(muster, client) {
   assert.deepEqual(await outcome(silent), { ...nothing, state: NONE });
   await measure("outcome: no receipt", "outcome", silent);
 
-  // The contract's books, to the wei: what it owes its user is what Muster owes it.
+  // The contract's books, to the wei: its debt to its user is Muster's debt to it.
   for (const id of [running, evicted, cancelled, waiting, failing, answered]) await tell(other.key, "settle", [id]);
   await fails(other.address, app.encode("settle", [answered]), app.address, app, "Settled");
   assert.equal(await app.call("results", [answered]), DIGEST);

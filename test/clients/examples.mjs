@@ -87,7 +87,7 @@ const ran = async (name, key, settings) => {
   return { code, out: running.out };
 };
 
-// Every line for cast in any page is as the interface has it: a wrong type of what comes back shows wrong values, and says nothing.
+// Every line for cast in any page is as the interface has it: a wrong type of the answer shows wrong values, and says nothing.
 const face = new Interface(JSON.parse(readFileSync(join(root, "abi/IMuster.json"), "utf8")));
 const pages = ["README.md", ...readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
 const plainly = (fragment) => fragment.format("sighash") + (fragment.outputs ?? []).map((output) => output.format("sighash")).join();

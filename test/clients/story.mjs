@@ -412,7 +412,7 @@ export async function story(muster, client, before) {
   const failed = await send(b.key, "reportError", [failing.id, 3]);
   const startFee = (FEE * (await parameter(START_FEE))) / 10_000n;
   assert.deepEqual([one(failed, "TaskErrorReported").code, one(failed, "TaskErrorReported").refund], [3n, FEE - startFee]);
-  // It rests, whoever pokes it.
+  // It rests, whichever account pokes it.
   const { until: rested } = one(failed, "NodeExcluded");
   await refuse("poke", [Number(b.node)], "NothingToPoke", b.node);
   await compare();

@@ -4,12 +4,12 @@
 //! Everything is generic over [`Host`], so one code serves the programs on chain, the tests and the
 //! simulator.
 //!
-//! | folder | what |
+//! | folder | contents |
 //! | --- | --- |
-//! | [`interface`] | what is asked: the interface, its decoder, the programs, and what they ask of each other |
-//! | [`host`] | what a chain gives, and the chains there are: Stylus (feature `chain`), memory (feature `native`) |
-//! | [`store`] | what lies in storage: layout, records, sampler, queue, rings; knows no call |
-//! | [`flow`] | the way of nodes and tasks: creation, draws, starts, answers, what a freed node does, what is due |
+//! | [`interface`] | the calls: the interface, its decoder, the programs, and the calls between them |
+//! | [`host`] | the functions of a chain, and the chains there are: Stylus (feature `chain`), memory (feature `native`) |
+//! | [`store`] | the contents of storage: layout, records, sampler, queue, rings; knows no call |
+//! | [`flow`] | the way of nodes and tasks: creation, draws, starts, answers, the next step of a freed node, due work |
 //! | [`policy`] | a room for each redundancy policy, groups, and their judgement |
 //! | [`admin`] | initialisation, parameters, ownership, programs |
 //! | [`view`] | reading |

@@ -2188,7 +2188,7 @@ fn a_worker_earns_for_its_operator() {
     w.send(who(WORKER), 0, pauseCall {}).unwrap();
     assert_eq!(status(&mut w, 1), 5);
     w.send(who(WORKER), 0, resumeCall {}).unwrap();
-    // Beside its operator, who may do all of it as before.
+    // Beside its operator, which may do all of it as before.
     let id = w.create(50, FEE, spec(0, &[])).unwrap();
     submit(&mut w, 1, id).unwrap();
     assert_eq!((w.account(1).credit, w.account(WORKER).credit), (2 * FEE, 0));

@@ -94,7 +94,7 @@ pub struct Program {
     pub shape: Shape,
 }
 
-/// `build/manifest.json`: what was built, by what.
+/// `build/manifest.json`: the built programs, and their compiler.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Manifest {
     /// SHA-256 of all that the programs are made from: sources, locked dependencies, compiler, settings.

@@ -512,7 +512,7 @@ pub struct Measured {
     pub idle: f64,
 }
 
-/// The lines of the table of draws: in which network, and who made them.
+/// The lines of the table of draws: their network, and the callers that made them.
 pub fn draws_table(all: &[(String, Draws)]) -> String {
     let mut text = "| network | draws | by other calls | by an agent's `dispatch` or `formGroup` | its gas | blocks waited: median | 95 % |\n".to_owned();
     text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";

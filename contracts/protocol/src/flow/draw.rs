@@ -127,7 +127,7 @@ pub enum Candidates {
     Queued,
 }
 
-/// The tries of one pass over a field: what it takes to accept, and how often to try.
+/// The tries of one pass over a field: the conditions of acceptance, and how often to try.
 struct Pass<'f> {
     field: &'f Field,
     /// Above harmonic x M / 2^(class - lowest) of every node in the field.

@@ -1,4 +1,4 @@
-//! A call's view of the network: the head word and the rules, read once and written once, and what it has done so far.
+//! A call's view of the network: the head word and the rules, read once and written once, and the call's work so far.
 
 use crate::codec::Out;
 use crate::host::{Host, Program};

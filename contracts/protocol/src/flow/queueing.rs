@@ -16,7 +16,7 @@ use muster_core::record::{Limits, Order, Receipt};
 use muster_core::value::key;
 use muster_core::word::Address;
 
-/// Most tasks queued at once: what a pool's places and their count hold.
+/// Most tasks queued at once: the most that a pool's places and their count hold.
 pub const QUEUE_MAX: u64 = (1 << 24) - 2;
 pub(crate) const TIMEOUT: u8 = 0;
 const CANCELLED: u8 = 1;

@@ -197,7 +197,7 @@ impl Memory {
         memory
     }
 
-    /// Writes the words that the router's init code writes for `deployer`, who calls next.
+    /// Writes the words that the router's init code writes for `deployer`, the next caller.
     pub fn create(&mut self, deployer: Address) {
         self.put(slot(OWNERSHIP), &Ownership { owner: deployer, ..Ownership::default() });
         self.sender = deployer;

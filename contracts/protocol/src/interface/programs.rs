@@ -69,7 +69,7 @@ program! { SOURCE;
 
     /// The program of validation. It takes commitments and reveals whatever is due, and serves nothing.
     groups GROUPS {
-        // Those that may do more in a group demand more there. One block: each has its own copy of what opens the network.
+        // Calls that may do more in a group demand more there. One block: each has its own copy of the code that opens the network.
         acting(net, FREEING_GAS) {
             commitCall(id: TaskId, commitment: [u8; 32]) { net.commit(id, commitment) }
             revealCall(id: TaskId, group: u32, node: NodeId, kind: u8, value: [u8; 32], salt: [u8; 32]) {

@@ -1,9 +1,9 @@
 //! Attacks on the network and their results, by attacker. Many of these tests play an attack that an audit found, as it was made, and give
 //! its remaining effect and its cost now; docs/security.md and docs/security-validation.md quote the figures.
 //!
-//! `w01` to `w21` are the ways in which earlier implementations of the source documents broke, by number. Where there is nothing of the kind
-//! to call here, the test shows that no selector offers it, and tests the property that takes its place. docs/generated/proof.md lists them
-//! from their comments: the number, what it was, and after "Here" what holds.
+//! `w01` to `w21` are the ways in which earlier implementations of the source documents broke, by number. Where there is nothing of the
+//! kind to call here, the test shows that no selector offers it, and tests the property that takes its place. docs/generated/proof.md lists
+//! them from their comments: the number, the flaw, and after "Here" the property that holds.
 //!
 //! | file | actor |
 //! | --- | --- |
