@@ -25,7 +25,7 @@ def arguments(about, **defaults):
     """The arguments that all of them take, to be added to."""
     given = argparse.ArgumentParser(description=about)
     given.add_argument("--model", required=True, help="a folder, or a name whose files are in HF_HOME")
-    given.add_argument("--name", help="what tasks call the model; its name on the hub, if left out")
+    given.add_argument("--name", help="the model's name in tasks; its name on the hub, if left out")
     given.add_argument("--revision", help="the commit, if HF_HOME holds several")
     given.add_argument("--device", default=defaults.get("device", "auto"), help="cuda, cpu or mps; the first of them that is there")
     given.add_argument("--dtype", default=defaults.get("dtype", "bfloat16"), choices=sorted(DTYPES))

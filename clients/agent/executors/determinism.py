@@ -258,7 +258,7 @@ def measure(arguments):
     given.add_argument("--texts", default=",".join(TEXTS), help="settings of texts, with commas between them; none for no texts")
     given.add_argument("--images", default=",".join(IMAGES), help="settings of images")
     given.add_argument("--pictures", type=int, default=8, help="images")
-    given.add_argument("--minutes", type=float, default=math.inf, help="begin nothing later than that: what was measured by then is kept")
+    given.add_argument("--minutes", type=float, default=math.inf, help="begin nothing later than that; earlier measurements are kept")
     given = given.parse_args(arguments)
     until = time.time() + 60 * given.minutes if given.minutes < math.inf else 1e18
     torch, _, device = settled(given.device)

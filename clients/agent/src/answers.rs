@@ -354,7 +354,7 @@ impl Answers {
                         self.put(job)
                     }
                     _ => {
-                        let text = format!("what task {} was committed to is not known here", job.task);
+                        let text = format!("the commitment to task {} is not known here", job.task);
                         self.shared.alert(&self.name, "reveal", &text);
                         Ok(())
                     }

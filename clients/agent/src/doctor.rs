@@ -66,14 +66,14 @@ pub async fn run(path: &Path) -> Result<()> {
         Ok(None) => {}
         Ok(Some(damage)) => found.bad(
             &format!("journal: journal.sqlite in {} is damaged: {damage}", config.home.display()),
-            "look at the disk; the agent sets it aside at its next start, and takes up what is open from the chain",
+            "check the disk; the agent sets it aside at its next start, and resumes open jobs from the chain",
         ),
         Err(error) => found.bad(&format!("journal: {error:#}"), "make it readable for the user that the agent runs as"),
     }
     let seed = config.seed();
     match Seed::read(&seed) {
         Ok(Some(own)) => note(&format!(
-            "seed: {}, of fingerprint {}: keep a copy elsewhere, or what is committed to is lost with this disk",
+            "seed: {}, of fingerprint {}: keep a copy elsewhere, or open commitments are lost with this disk",
             seed.display(),
             own.fingerprint()
         )),
@@ -95,7 +95,9 @@ pub async fn run(path: &Path) -> Result<()> {
             (Ok(_), _) => good(&format!("listen: {at}")),
             // The agent itself listens there.
             (Err(_), Err(Error::InUse { .. })) => note(&format!("listen: {at} is in use, and an agent runs with this home")),
-            (Err(error), _) => found.bad(&format!("listen: {error:#}"), "end what listens there, or write another address"),
+            (Err(error), _) => {
+                found.bad(&format!("listen: {error:#}"), "end the program that listens there, or write another address")
+            }
         }
     }
     stores(&config, &mut found).await;
@@ -163,7 +165,7 @@ async fn stores(config: &Config, found: &mut Findings) {
         match store.get(digest).await {
             Ok(_) => good(&format!("store of results: {name} takes {} bytes and gives them back", probe.len())),
             Err(lost) => {
-                let remedy = "what was put must be read there: check your rights";
+                let remedy = "objects must be readable where they were put: check your rights";
                 found.bad(&format!("store of results: {}", said(&lost.attempts)), remedy);
             }
         }
@@ -202,10 +204,10 @@ async fn published(config: &Config, digest: B256, found: &mut Findings) {
         } else if let Err(lost) = stores.get(digest).await {
             found.bad(
                 &format!("published: {lost}"),
-                "what is put into a store of `put` must be read there: check its address, and its rights",
+                "objects of a store of `put` must be readable there: check its address, and its rights",
             );
         } else {
-            good(&format!("published: {uri} gives what was put"));
+            good(&format!("published: {uri} has the object"));
         }
     }
 }
@@ -233,7 +235,7 @@ async fn chain(config: &Config, found: &mut Findings) -> Option<Muster> {
         }
     }
     if config.rpc.len() < 2 {
-        note("rpc: with one node, what it says is believed, and when it is away tasks are lost; two or three are better");
+        note("rpc: a single node is trusted blindly, and tasks are lost when it is away; two or three are better");
     }
     let own = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let apart = own.abs_diff(Duration::from_secs(head.timestamp));
@@ -290,7 +292,7 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
                 );
             }
             Ok(view) if view.status == 5 => {
-                note(&format!("node {number}: paused; `muster node why` says whether the agent did it, and what ends it"));
+                note(&format!("node {number}: paused; `muster node why` says whether the agent did it, and how it ends"));
             }
             Ok(view) => good(&format!("node {number}: {} open commitments", view.openCommitments)),
             Err(error) => found.bad(&format!("node {number}: {error}"), "check the nodes of `rpc`"),
@@ -322,7 +324,7 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
     let gpu = match gpu::find(node) {
         Ok(gpu) => gpu,
         Err(error) => {
-            return found.bad(&format!("GPU: {error:#}"), "check `nvidia-smi -L`, or say what there is by `gpu_name` and `vram`")
+            return found.bad(&format!("GPU: {error:#}"), "check `nvidia-smi -L`, or describe the GPU by `gpu_name` and `vram`")
         }
     };
     good(&format!("GPU: {} of {} GiB", gpu.name, gpu.vram));
@@ -418,7 +420,7 @@ async fn terms(node: &config::Node, muster: &Muster, found: &mut Findings) {
         return good(&format!("terms: every task of a single node pays them, {} a second at least", show_amount(least)));
     }
     note(&format!(
-        "terms: the contract asks no node what it takes, and lets tasks pay from {} a second on. The agent pauses the node while one \
+        "terms: the contract asks no node for its terms, and lets tasks pay from {} a second on. The agent pauses the node while one \
          waits that it would not take. Draws that are due are made before any pause, so the first such task may be the node's",
         show_amount(least)
     ));

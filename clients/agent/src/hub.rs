@@ -287,8 +287,8 @@ impl Hub {
         }
         ensure!(
             !needs(taken, free),
-            "{} MiB more do not fit: models may take {} MiB (`most`) and take {} MiB, {} MiB are free, of which {} MiB stay free, and what is \
-             left is configured",
+            "{} MiB more do not fit: models may take {} MiB (`most`) and take {} MiB, {} MiB are free, of which {} MiB stay free, and all \
+             other models are configured",
             bytes >> 20,
             self.most >> 20,
             taken >> 20,

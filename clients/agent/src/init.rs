@@ -88,7 +88,7 @@ pub async fn run(path: &Path, asked: &Asked) -> Result<()> {
         (rpc, Some(muster)) => match ask(rpc, muster).await {
             Ok(told) => told,
             Err(error) => {
-                print(format_args!("note   network: {error:#}: what it would tell is left out"));
+                print(format_args!("note   network: {error:#}: its information is left out"));
                 Told::default()
             }
         },

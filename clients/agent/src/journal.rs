@@ -249,7 +249,7 @@ impl Journal {
             Err(error) if is_damage(&error) => {
                 let kept = set_aside(&path, &format!("damaged-{stamp}"))?;
                 let aside = format!(
-                    "the journal was damaged ({error:#}) and lies in {} now: what is open is taken up from the chain",
+                    "the journal was damaged ({error:#}) and lies in {} now: open jobs are resumed from the chain",
                     kept.display()
                 );
                 Self { aside: Some(aside), ..open().with_context(|| path.display().to_string())? }

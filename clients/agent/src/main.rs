@@ -204,7 +204,7 @@ fn listen(drain: watch::Sender<bool>) -> Result<()> {
                 _ = int.recv() => {}
             }
             if drain.send_replace(true) {
-                say!("ending at once: what is open is revealed at the next start");
+                say!("ending at once: open answers are revealed at the next start");
                 std::process::exit(1);
             }
             say!("ending when nothing is left to do");

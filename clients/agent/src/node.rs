@@ -163,7 +163,7 @@ impl Node {
         loop {
             if *draining.borrow() && !self.draining {
                 self.draining = true;
-                say!("{}: ending: what runs is finished, what is open revealed", self.name());
+                say!("{}: ending: finishes the running task, reveals open answers", self.name());
                 if let Err(error) = self.answers().shared.journal.pause(self.number(), DRAIN) {
                     tracing::error!("{}: {error:#}", self.name());
                 }
@@ -470,7 +470,7 @@ impl Node {
                 self.shared.journal.put(job)
             }
             None => {
-                let text = format!("task {} was committed to, and what to is not known: it cannot be revealed", job.task);
+                let text = format!("the commitment to task {} is not known here: it cannot be revealed", job.task);
                 self.shared.alert(self.name(), "rescue", &text);
                 Ok(())
             }

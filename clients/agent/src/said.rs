@@ -66,5 +66,5 @@ pub async fn hear<R: AsyncBufRead + Unpin>(stdout: &mut R) -> Result<Said> {
     ensure!(read > 0, "the executor has ended");
     ensure!(line.ends_with(b"\n"), "the executor says a line of more than {LINE} bytes");
     let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).trim_end().to_string();
-    serde_json::from_slice(&line).with_context(|| format!("the executor says what is not in the schema: {shown}"))
+    serde_json::from_slice(&line).with_context(|| format!("the executor wrote a line that is not in the schema: {shown}"))
 }

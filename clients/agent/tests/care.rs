@@ -818,7 +818,7 @@ async fn it_is_paused_while_a_task_waits_that_pays_too_little() {
     let application = site.account(10_000_000).await;
     let doctor = agent.command(&["doctor"]).output().unwrap();
     let said = String::from_utf8_lossy(&doctor.stdout);
-    assert!(said.contains("terms: the contract asks no node what it takes"), "{said}");
+    assert!(said.contains("terms: the contract asks no node for its terms"), "{said}");
     // While it runs one that pays enough, a task comes that does not, and would be its next.
     agent.behave("slow 8");
     let enough = site.task(&application, gpt(0), "enough", 60_000).await;

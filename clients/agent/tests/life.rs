@@ -404,7 +404,7 @@ async fn bytes_go_by_buckets_and_by_ipfs_while_stores_fail() {
     let doctor = agents[1].command(&["doctor"]).output().unwrap();
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(said.contains(&format!("WRONG  store of results: {down}: unreachable")), "{said}");
-    assert!(said.contains("takes 52 bytes and gives them back") && said.contains("gives what was put"), "{said}");
+    assert!(said.contains("takes 52 bytes and gives them back") && said.contains("has the object"), "{said}");
     assert_eq!(std::fs::read_dir(&bytes).map_or(0, Iterator::count), before, "{said}");
 
     // A missing result: the error names the node that promised it, with each store's failure.

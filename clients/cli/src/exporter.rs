@@ -34,17 +34,17 @@ pub struct Exporter {
 
 /// Every metric: its name without `muster_`.
 const ALL: [Described; 29] = [
-    ("looked_timestamp_seconds", false, "When the chain was last looked at, whatever came of it"),
+    ("looked_timestamp_seconds", false, "The time of the last look at the chain, even if it failed"),
     ("part_up", false, "Whether a part of these metrics could be read at the last look: where it could not, its values are old"),
     ("block_number", false, "The newest block"),
     ("block_timestamp_seconds", false, "Its time"),
-    ("base_fee_wei", false, "What a unit of gas costs"),
+    ("base_fee_wei", false, "The price of a unit of gas"),
     ("paused", false, "Whether the owner has stopped new tasks and joins"),
     ("nodes_joined", false, "Nodes that are joined"),
     ("tasks_created", false, "Tasks ever created"),
     ("groups_open", false, "Validation groups that are not settled"),
-    ("reserve_wei", false, "What tops up the pay of those who validate"),
-    ("burnt_wei", false, "What was burnt"),
+    ("reserve_wei", false, "The reserve, which tops up validators' pay"),
+    ("burnt_wei", false, "All that was ever burnt"),
     ("treasury_wei", false, "Protocol income that is not paid out"),
     ("tasks_pending", false, "Tasks that wait for their draw"),
     ("draws_due", false, "Draws that anybody could make now, of tasks and of validators: they hold up those behind them"),

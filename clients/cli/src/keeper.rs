@@ -45,11 +45,11 @@ pub struct Keeper {
 /// Every metric: its name without `muster_keeper_`.
 pub const ALL: [Described; 6] = [
     ("looked_timestamp_seconds", false, "When it last looked at the chain without trouble"),
-    ("balance_wei", false, "What the account has"),
+    ("balance_wei", false, "The account's balance"),
     ("keep_wei", false, "With less than this it ends"),
     ("calls_total", true, "Calls that were mined since it started"),
-    ("earned_wei_total", true, "What they earned"),
-    ("gas_wei_total", true, "What they cost"),
+    ("earned_wei_total", true, "Their earnings"),
+    ("gas_wei_total", true, "Their gas costs"),
 ];
 
 /// The calls made, with their earnings and gas.
@@ -149,7 +149,7 @@ impl Keeper {
                 let balance = session.endpoints().balance(account.address()).await.unwrap_or(U256::MAX);
                 round.metrics.set("balance_wei", &[], f64::from(balance));
                 if balance < self.keep {
-                    tracing::error!("the account has {}, less than what --keep says", show_amount(balance));
+                    tracing::error!("the account has {}, less than --keep", show_amount(balance));
                     return Ok(Some(round.books.report()));
                 }
             }

@@ -132,10 +132,10 @@ fn said(heard: &Heard) -> String {
         Heard::Hidden => "this answer is not shown before it is given: it is checked against others, or sealed".into(),
         Heard::Nowhere => "its node shows no answers while it makes them".into(),
         Heard::Stopped(Why::Failed) => "the node has no answer".into(),
-        Heard::Stopped(Why::Long) => format!("the answer is longer than what is shown: {rest}"),
-        Heard::Stopped(Why::Changed) => "the node says that its answer is another than what it showed".into(),
+        Heard::Stopped(Why::Long) => format!("the answer is longer than a stream may be: {rest}"),
+        Heard::Stopped(Why::Changed) => "the node says that its answer differs from its stream".into(),
         Heard::Untrue(Untrue::Malformed) => format!("there is no stream of an answer: {rest}"),
-        Heard::Untrue(untrue) => format!("{untrue}: {rest}, and is compared with what was shown"),
+        Heard::Untrue(untrue) => format!("{untrue}: {rest}, and is compared with the streamed text"),
         _ => format!("the node gives this answer whole: {rest}"),
     }
 }

@@ -194,10 +194,7 @@ impl Create {
 impl Run {
     async fn run(&self, session: &Session) -> Result<Option<Report>> {
         ensure!(self.task.inputs.len() < 2, "one task has one result: create several by `muster task create`");
-        ensure!(
-            !session.options.dry_run,
-            "what is not sent has no result: `muster task create --dry-run` says what it would cost"
-        );
+        ensure!(!session.options.dry_run, "a dry run has no result: `muster task create --dry-run` prints the cost");
         let created = self.task.create(session, true).await?.context("the contract told of no task")?;
         let which = Which { id: created.id, days: 1.0 };
         if self.stream {
@@ -225,7 +222,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// Writes a task's result to a file.
 async fn fetch(session: &Session, id: u64, events: &[Past], stores: &At, out: &Path) -> Result<Report> {
-    let far = || format!("what task {id} was answered with is not in the events of the last days: --days looks further back");
+    let far = || format!("the answer to task {id} is not in the events of the last days: --days looks further back");
     let outcome = Outcome::of(id, events.iter().map(|past| &past.event)).with_context(far)?;
     let lookup = stores.lookup(session)?;
     let mut tried = 1;

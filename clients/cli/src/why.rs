@@ -187,7 +187,7 @@ impl Why {
         );
         let _ = write!(
             text,
-            "  H {}, Q_long {} of 1, S {}: weight {} for a task without models, {:.2} % of all who take part\n  \
+            "  H {}, Q_long {} of 1, S {}: weight {} for a task without models, {:.2} % of all participants\n  \
              models: {} held, {} in use\n  the last {} days: {} tasks drawn; {actual} began here, {expected:.1} expected by present weights, \
              {least} to {most} in 95 of 100 cases: {verdict}\n  {from_queue} more from the queue, {members} as a member of a validation group",
             wad(node.reliability), wad(node.longTerm), wad(staking), wad(own), part * 100.0, node.models.len(), node.inUse.len(), self.days, drawn.len(),
@@ -283,7 +283,7 @@ impl Why {
             missing.push(format!("H is {}: tasks timed out lately; it recovers by itself", wad(node.reliability)));
         }
         if node.models.is_empty() && node.status != 0 {
-            missing.push("it holds no models: tasks that need one go to who holds it (muster node models --add)".into());
+            missing.push("it holds no models: tasks that need one go to its holders (muster node models --add)".into());
         }
         if overview.paused {
             missing.push("the owner of the network has stopped new tasks".into());

@@ -889,7 +889,7 @@ async fn a_text_is_printed_while_it_is_made_and_the_chain_says_whether_it_is_the
         } else {
             let failed = person.fails(1, &run);
             let said = failed["error"].as_str().unwrap();
-            assert!(said.contains("not what it answered") && said.contains("task result"), "{said}");
+            assert!(said.contains("the node's answer differs from its stream") && said.contains("task result"), "{said}");
             assert!(!std::path::Path::new(&answer).exists());
         }
         node.await.unwrap();

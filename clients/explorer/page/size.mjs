@@ -10,7 +10,7 @@ const files = readdirSync(new URL("assets/", dist)).filter((name) => !/\.(gz|br)
 const sum = (some) => some.reduce((all, { size }) => all + size, 0);
 const first = sum(files.filter(({ name }) => index.includes(name)));
 const all = sum(files);
-console.log(`page: ${(first / 1_000).toFixed(1)} kB gzipped at first, ${(all / 1_000).toFixed(1)} kB with what is loaded later where it is wanted, a third of it all of the contract's rules`);
+console.log(`page: ${(first / 1_000).toFixed(1)} kB gzipped at first, ${(all / 1_000).toFixed(1)} kB with the parts that are loaded later on demand; a third of that is the contract's rules`);
 if (first > FIRST || all > ALL) {
   console.error(`page: the limits are ${FIRST / 1_000} and ${ALL / 1_000} kB`);
   process.exit(1);

@@ -161,7 +161,7 @@ impl Metrics {
     /// OpenMetrics' text, which Prometheus reads.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        encode(&mut text, &self.registry).expect("a string takes what is written");
+        encode(&mut text, &self.registry).expect("writing to a string succeeds");
         text
     }
 

@@ -32,7 +32,7 @@ pub const DRAIN: &str = "drain";
 #[must_use]
 pub fn explain(reason: &str) -> &str {
     match reason {
-        BALANCE => "its key has too little ether for what is open: send it some, and the agent resumes the node",
+        BALANCE => "its key has too little ether for its open tasks: send it some, and the agent resumes the node",
         DISK => "its disk is nearly full: make room, and the agent resumes the node",
         GPU => "its GPU does not answer: the agent resumes the node when it does",
         SELF_TEST => {

@@ -127,7 +127,7 @@ fn seal(to: &[&str], parts: &[&[u8]]) -> Result<Vec<u8>, PrivateError> {
         parts.iter().try_for_each(|part| writer.write_all(part))?;
         writer.finish()
     })();
-    written.expect("memory takes what is written");
+    written.expect("writing to memory succeeds");
     Ok(sealed)
 }
 

@@ -76,7 +76,7 @@ pub enum Why {
 #[non_exhaustive]
 pub enum Untrue {
     /// A hash is not that of the text so far.
-    #[error("a piece is not what its hash says: it was changed on its way")]
+    #[error("a piece does not match its hash: it was changed on its way")]
     Hash,
     /// It contradicts itself.
     #[error("the stream shows another text than it did before")]
@@ -88,7 +88,7 @@ pub enum Untrue {
     #[error("the stream shows more than {SHOWN} bytes")]
     TooLong,
     /// It is no such stream.
-    #[error("what is there is no stream of an answer")]
+    #[error("the data are no stream of an answer")]
     Malformed,
 }
 
@@ -406,7 +406,7 @@ impl Streaming {
 #[non_exhaustive]
 pub enum Unproven {
     /// The answer is different.
-    #[error("what the node showed is not what it answered: the result has the digest {answer}. Do not rely on the text that was shown")]
+    #[error("the node's answer differs from its stream: the result has the digest {answer}. Do not rely on the streamed text")]
     Other {
         /// The digest of the answer.
         answer: B256,
@@ -414,7 +414,7 @@ pub enum Unproven {
         result: Option<Vec<u8>>,
     },
     /// The stream ends early, and no store has the result.
-    #[error("what was shown may be a part of the result, and is not proven: {0}")]
+    #[error("the streamed text may be a part of the result, and is not proven: {0}")]
     NoResult(#[from] NoResult),
 }
 

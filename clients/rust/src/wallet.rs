@@ -47,7 +47,10 @@ impl Wallet {
         // Do not trust the signer: send only a signature of the requested transaction.
         let hash = transaction.signature_hash();
         if signature.recover_address_from_prehash(&hash).ok() != Some(self.address()) {
-            return Err(Error::Key(format!("what was signed is not what {} was asked to sign", self.address())));
+            return Err(Error::Key(format!(
+                "the signature is not for the transaction that {} was asked to sign",
+                self.address()
+            )));
         }
         Ok(TxEnvelope::from(transaction.into_signed(signature)))
     }

@@ -40,6 +40,6 @@ if (end.name !== "TaskSucceeded") throw new Error(`task ${id}: ${end.name}, ${en
 const response = await fetch(`${STORE}/${end.args.resultDigest.slice(2)}`);
 if (!response.ok) throw new Error(`the store answered ${response.status}`);
 const bytes = new Uint8Array(await response.arrayBuffer());
-if (sha256(bytes) !== end.args.resultDigest) throw new Error("what is stored is not what was answered");
+if (sha256(bytes) !== end.args.resultDigest) throw new Error("the stored bytes do not match the answer");
 console.log(`node ${end.args.node}: ${new TextDecoder().decode(bytes)}`);
 provider.destroy();

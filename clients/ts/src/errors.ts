@@ -152,7 +152,7 @@ export class NotConfirmedError extends MusterError {
     readonly hash: Hash,
     cause: Error,
   ) {
-    super(`${functionName} was sent, and it is not known what came of it: ${hash}`, { cause });
+    super(`${functionName} was sent, and its outcome is unknown: ${hash}`, { cause });
   }
 }
 
@@ -332,8 +332,8 @@ export type ResultProblem = Exclude<Attempt["outcome"], "readOnly">;
 
 /** For each problem its description, and advice for the user. */
 const PROBLEMS: Record<ResultProblem, [string, string]> = {
-  tooLong: ["is longer than what is read", "Raise `maxBytes`, if it may be so long."],
-  corrupt: ["is not what was answered, where there is anything", "Name another store, or ask the node's operator for the bytes."],
+  tooLong: ["is longer than the limit", "Raise `maxBytes`, if it may be so long."],
+  corrupt: ["does not match the answer, where there is anything", "Name another store, or ask the node's operator for the bytes."],
   unreachable: ["could not be had: a store that may have it does not answer", "Ask again later: the answer stays the same."],
   missing: ["is in no store", "Name a store that has it, or ask the node's operator; nodes delete results after a while."],
 };

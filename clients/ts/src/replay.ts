@@ -180,7 +180,7 @@ export async function replayTransaction(client: MusterClient, { address, hash, b
   const logsOf = (transaction: Transaction) => logs.filter((log) => log.transactionHash === transaction.hash).map((log) => plain(log));
   const before = block.transactions.slice(0, last + 1).filter((transaction) => logsOf(transaction).length);
   if (before.some(({ to }) => to?.toLowerCase() !== address.toLowerCase())) {
-    return cannot("A contract made the call, or one before it in its block; what calls a contract makes stands in no block.");
+    return cannot("A contract made the call, or one before it in its block; a contract's calls are in no block.");
   }
   const untold = (what: string, error: unknown) =>
     cannot(`The node does not tell ${what} in block ${blockNumber - 1n}: ${(error as Error).message.split("\n")[0]}`);
@@ -216,7 +216,7 @@ export async function replayTransaction(client: MusterClient, { address, hash, b
     try {
       await Promise.all(missing);
     } catch (error) {
-      return untold("what Muster's storage was", error);
+      return untold("Muster's storage", error);
     }
   }
   return cannot("It takes more words of storage than any call does.");

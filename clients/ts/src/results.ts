@@ -132,7 +132,7 @@ export async function getResult(
     if (published) {
       const nodes = answers.map(({ node }) => node);
       const said = await storesOfNodes(client, address, nodes).catch((cause: unknown) => cause as Error);
-      if (said instanceof Error) yield { store: "what nodes publish", object: "their stores", outcome: "unreachable", cause: said };
+      if (said instanceof Error) yield { store: "nodes' published stores", object: "their stores", outcome: "unreachable", cause: said };
       else
         for (const [i, answer] of answers.entries()) {
           yield* placesOf(answer, publishedStores(said[i]!, published));

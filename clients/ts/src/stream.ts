@@ -30,7 +30,7 @@ const ENTRY = "stream+";
 export type StreamProblem = "hash" | "differs" | "gap" | "tooLong" | "malformed";
 
 const PROBLEMS: Record<StreamProblem, string> = {
-  hash: "A piece is not what its hash says: it was changed on its way.",
+  hash: "A piece does not match its hash: it was changed on its way.",
   differs: "The stream shows another text than it did before.",
   gap: "The stream leaves something out.",
   tooLong: `The stream shows more than ${SHOWN} bytes.`,
@@ -242,7 +242,7 @@ export class StreamError extends MusterError {
     readonly id: bigint,
     readonly result: Result,
   ) {
-    super(`What the node of task ${id} showed is not what it answered: the result has the digest ${result.digest}. Do not rely on the text that was shown.`);
+    super(`The answer to task ${id} differs from its node's stream: the result has the digest ${result.digest}. Do not rely on the streamed text.`);
   }
 }
 

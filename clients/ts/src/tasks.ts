@@ -68,7 +68,7 @@ export function specOf(request: TaskRequest): TaskSpec {
   const { kind, units = 1, vram = 0, gpu = 0, redundancy = 0, receipt = false, models = [], input, inputDigest } = request;
   if (input !== undefined && inputDigest !== undefined) throw new RequestError("A task has an `input` or an `inputDigest`, not both.");
   if (request.store !== undefined && input === undefined) throw new RequestError("A `store` is for an `input`, and there is none.");
-  if (request.private && request.store === undefined) throw new RequestError("A private `input` needs a `store`: only what is put there is sealed.");
+  if (request.private && request.store === undefined) throw new RequestError("A private `input` needs a `store`: only inputs put there are sealed.");
   return {
     kind,
     units,

@@ -59,7 +59,7 @@ test("a node that shows another text than it answers with is told in words", asy
     await setStores(client, { address, account: node.account, stores: [storeUrl, `stream+http://127.0.0.1:${server.address().port}/stream`] });
     await assert.rejects(
       piecesOf({}, () => node.behave("answers")),
-      (error) => error instanceof StreamError && /showed is not what it answered/.test(error.message) && error.result.digest === sha256(bytes(TEXT)),
+      (error) => error instanceof StreamError && /The answer to task \d+ differs from its node's stream/.test(error.message) && error.result.digest === sha256(bytes(TEXT)),
     );
   } finally {
     server.closeAllConnections();

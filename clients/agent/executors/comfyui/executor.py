@@ -98,7 +98,7 @@ def main():
     given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     given.add_argument("--url", required=True)
     given.add_argument("--workflow", required=True, type=Path, help="as ComfyUI exports it for its API, with $prompt and the others in it")
-    given.add_argument("--name", required=True, help="what tasks call the model")
+    given.add_argument("--name", required=True, help="the model's name in tasks")
     given.add_argument("--needs", type=float, default=0, help="GiB that the workflow takes of the card")
     given.add_argument("--largest", type=int, default=1_024, help="pixels of a side at most")
     given.add_argument("--steps", type=int, default=20, help="of a task that names none")

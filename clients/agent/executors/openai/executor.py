@@ -90,12 +90,12 @@ def main():
     own, command = divided(sys.argv[1:])
     given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     given.add_argument("--url", required=True, help="up to and with /v1")
-    given.add_argument("--model", required=True, help="what the server calls it")
-    given.add_argument("--name", help="what tasks call it, if that is another name")
+    given.add_argument("--model", required=True, help="the model's name on the server")
+    given.add_argument("--name", help="its name in tasks, if different")
     given.add_argument("--key-env", help="the environment variable that holds the server's key")
     given.add_argument("--ready-within", type=float, default=600, help="seconds until the server must have the model")
     given.add_argument("--request-within", type=float, default=3_600, help="seconds that one request may take")
-    given.add_argument("--extra", default="{}", help="fields for every request, as JSON: what the server takes beside OpenAI's, such as top_k")
+    given.add_argument("--extra", default="{}", help="fields for every request, as JSON: the server's own beside OpenAI's, such as top_k")
     given = given.parse_args(own)
     name, extra = given.name or given.model, json.loads(given.extra)
     server = Server(given.url, os.environ.get(given.key_env) if given.key_env else None, given.request_within)
@@ -119,7 +119,7 @@ def main():
             tokens = (answered.get("usage") or {}).get("completion_tokens")
             end = "length" if choice.get("finish_reason") == "length" else "stop"
         except (KeyError, IndexError, TypeError):
-            raise RuntimeError(f"the server answers what is no completion: {json.dumps(answered)[:200]}") from None
+            raise RuntimeError(f"the server's answer is no completion: {json.dumps(answered)[:200]}") from None
         # A server that names its stack counts as another one when the name changes.
         return {"text": text, "tokens": tokens, "end": end}, answered.get("system_fingerprint")
 

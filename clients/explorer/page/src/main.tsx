@@ -121,7 +121,7 @@ function Banner() {
   if (error) {
     return (
       <p class="banner bad" role="alert">
-        {error} {head ? `What is shown is of block ${count(head.block)}, ${duration(now - Number(head.timestamp))} old.` : ""} It is tried again every two seconds.
+        {error} {head ? `The data are of block ${count(head.block)}, ${duration(now - Number(head.timestamp))} old.` : ""} It is tried again every two seconds.
       </p>
     );
   }

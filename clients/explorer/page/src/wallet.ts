@@ -127,7 +127,7 @@ const said = (name: string, value: unknown): string => (typeof value === "bigint
 /** Tries a call without sending it; throws with the words of the refusal. */
 export async function prepare({ functionName, args, value }: Call): Promise<Price> {
   const client = chainClient();
-  if (!client) throw new Error("Connect a wallet, or have the page configured with an RPC endpoint of the chain, to see what it takes.");
+  if (!client) throw new Error("Connect a wallet, or have the page configured with an RPC endpoint of the chain, to see the price.");
   const account = wallet.account ?? NOBODY;
   const call = { address: config.muster as Address, abi: musterAbi, functionName, args, account, value } as never;
   try {

@@ -360,7 +360,7 @@ describe("views", () => {
     await shown(page, 'table[data-table="nodes"]');
     await all.indexer.stop();
     // While it stops it may still answer, and refuse.
-    await until("it is not there", async () => /cannot be reached.*What is shown is of block/.test(await page.locator(".banner.bad").textContent()));
+    await until("it is not there", async () => /cannot be reached.*The data are of block/.test(await page.locator(".banner.bad").textContent()));
     assert.equal(await page.locator('table[data-table="nodes"] tbody tr').count(), 8, "what was known stays");
     const fresh = await open("network", { quiet: true });
     await shown(fresh, ".banner.bad");
@@ -727,23 +727,23 @@ describe("doing", () => {
     const content = Buffer.from("What is a muster? Asked by a browser.");
     const digest = createHash("sha256").update(content).digest("hex");
     await form.getByText("at least").waitFor();
-    await form.getByRole("button", { name: "What it takes" }).click();
+    await form.getByRole("button", { name: "Estimate it" }).click();
     await form.getByText("Choose a file").waitFor();
     await form.locator("input[type=file]").setInputFiles({ name: "question.txt", mimeType: "text/plain", buffer: content });
     await form.getByText(`${content.length} bytes`).waitFor();
     // Too little is refused in the contract's own words, before the wallet is asked.
     await form.getByLabel("Fee, ETH").fill("0.000000000000000001");
-    await form.getByRole("button", { name: "What it takes" }).click();
+    await form.getByRole("button", { name: "Estimate it" }).click();
     await form.getByText(/Refused: .*fee.*least/i).waitFor();
     assert.equal(wallet.asked.length, 0);
     await form.getByLabel("Fee, ETH").fill("0.001");
-    await form.getByRole("button", { name: "What it takes" }).click();
+    await form.getByRole("button", { name: "Estimate it" }).click();
     await form.getByText(/Gas about [\d,]+, .*and 0\.001 ETH with it/).waitFor();
     wallet.declines = true;
     await form.getByRole("button", { name: "Send it" }).click();
     await form.getByText(/Refused: .*rejected/i).waitFor();
     wallet.declines = false;
-    await form.getByRole("button", { name: "What it takes" }).click();
+    await form.getByRole("button", { name: "Estimate it" }).click();
     await form.getByRole("button", { name: "Send it" }).click();
     await shown(page, "[data-test=created]");
     assert.deepEqual(wallet.asked.map(({ to, value }) => [to.toLowerCase(), value]), [[all.network.address.toLowerCase(), 10n ** 15n]]);
@@ -808,7 +808,7 @@ describe("doing", () => {
     await shown(page, ".timeline li.TaskSucceeded");
     await page.goto(`${site.origin}/#/act`);
     await page.getByText("No wallet has announced itself").waitFor();
-    await page.getByRole("button", { name: "Draw what is due" }).click();
+    await page.getByRole("button", { name: "Make due draws" }).click();
     await page.getByText(/Gas about [\d,]+.*Connect a wallet to send it|Refused: /).waitFor();
     await close(page);
   });

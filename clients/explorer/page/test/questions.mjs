@@ -11,6 +11,6 @@ export const questions = (made) => [
   { asked: "Does anybody cheat, and what becomes of them?", way: ["Nodes", { choose: ["Slashed", "only slashed ones"] }, { open: 'table[data-table="nodes"] tbody a[href^="#/node/"]' }], read: "[data-test=wrong]", answer: /It was slashed once, [\d.]+ ETH/ },
   { asked: "What became of my task, and who was paid?", way: [{ search: `${made.single[12]}` }], read: ".timeline", answer: /Created with a fee.*Started on node \d+.*was paid/ },
   { asked: "What would my card earn?", way: ["What if"], read: ".figures", answer: /Share of all tasks\s*[\d.]+ %.*A day at this pace\s*[\d.,]+ \S+/s },
-  { asked: "Is it fair who gets the tasks?", way: ["Fairness"], read: ".figures", answer: /Unexplained\s*\d+\s*beyond what none of all nodes leaves/ },
+  { asked: "Is it fair who gets the tasks?", way: ["Fairness"], read: ".figures", answer: /Unexplained\s*\d+\s*nodes outside the range for all together/ },
   { asked: "Who can change the rules, and have they?", way: ["History"], read: "[data-test=acts]", answer: /a change of programs waits 2 d/ },
 ];

@@ -112,7 +112,7 @@ export function verify(facts: Facts, core: Core): Check[] {
       note("answer", undefined, "Under policy 0 any answer is paid.", node);
       note("payout", paid === fee, `${paid} of a fee of ${fee}`, node);
     } else {
-      note("answer", revealed?.args.kind === ANSWER && revealed.args.value === resultDigest, "What was paid for is what was revealed.", node);
+      note("answer", revealed?.args.kind === ANSWER && revealed.args.value === resultDigest, "The paid answer is the revealed one.", node);
       // The choice depends on whether its scope had enough nodes, which no event says.
       note("payout", paid === fee || paid === payment, `${paid} of a fee of ${fee}, of which one payment is ${payment} where tasks are scored`, node);
     }
@@ -173,17 +173,17 @@ function commitments({ events }: Facts, core: Core, images: number, note: Note):
   for (const { args } of named(events, "AnswerCommitted")) {
     const opening = opened.find(({ args: { node } }) => node === args.node);
     if (!opening) {
-      note("commitment", undefined, "The node has not revealed what it committed to.", args.node);
+      note("commitment", undefined, "The node has not revealed its commitment.", args.node);
       continue;
     }
     const { id, node, kind, value, salt } = opening.args;
     const holds = sliceHex(commitmentOf({ id, node, kind, value, salt }), 0, 24) === args.commitment;
     const fits = kind !== ANSWER || images === 0 || core.hasImages(value, images);
-    note("commitment", holds && fits, fits ? "The hash of what was revealed." : `Not one perceptual hash for each of ${images} images.`, node);
+    note("commitment", holds && fits, fits ? "The hash of the revealed answer." : `Not one perceptual hash for each of ${images} images.`, node);
   }
   for (const { args } of opened) {
     if (!events.some((event) => event.eventName === "AnswerCommitted" && event.args.node === args.node)) {
-      note("commitment", false, "The node has revealed what it never committed to.", args.node);
+      note("commitment", false, "The node has revealed without a commitment.", args.node);
     }
   }
 }

@@ -40,7 +40,7 @@ export function judged(facts: Facts, core: Core, { created, settled, images, fee
   const alone = judgement.outcome === ALONE && (isReplicated || judgement.named !== 0);
   const outcome = alone ? UNANSWERED : judgement.outcome;
   const answer = outcome < DIFFERING ? members[judgement.named!]!.answer : zeroHash;
-  note("judgement", settled.args.outcome === outcome && settled.args.answer === answer, `outcome ${settled.args.outcome}, where ${outcome} follows from what was revealed`);
+  note("judgement", settled.args.outcome === outcome && settled.args.answer === answer, `outcome ${settled.args.outcome}, where ${outcome} follows from the reveals`);
   const told = named(facts.events, "MemberJudged");
   const verdictOf = (i: number) => told.find(({ args }) => args.node === nodes[i])?.args;
   nodes.forEach((node, i) => {

@@ -25,7 +25,7 @@ export function Act(_: { what: string }) {
             <header>
               <h2>Drive tasks on</h2>
             </header>
-            <Doing label="Draw what is due" call={() => ({ functionName: "dispatch", args: [16] })} explains="Up to 16 tasks whose block has come are given to nodes. Anybody may. What can be done with a single task stands on its page." />
+            <Doing label="Make due draws" call={() => ({ functionName: "dispatch", args: [16] })} explains="Up to 16 tasks whose block has come are given to nodes. Anybody may. A task's own page has the actions for it." />
           </section>
         </>
       ) : (
@@ -70,7 +70,7 @@ function WalletCard() {
           ))}
         </p>
       ) : (
-        <p class="empty">No wallet has announced itself in this browser (EIP-6963). Everything can be seen without one, and what a call would take.</p>
+        <p class="empty">No wallet has announced itself in this browser (EIP-6963). Everything can be seen without one, including the price of a call.</p>
       )}
       {error && (
         <p class="notice bad" role="alert">
@@ -229,7 +229,7 @@ function Create() {
         )}
       </Answer>
       <Doing
-        label="What it takes"
+        label="Estimate it"
         call={call}
         explains={config.upload ? "The file is stored where nodes find it, once the task is created." : "Put the file under its digest into a store that nodes read: the chain is only told the digest."}
         onDone={(receipt) => {

@@ -107,7 +107,7 @@ export function TaskActs({ task, validations }: { task: Row<"tasks">; validation
   return acts.length ? (
     <section class="card" data-test="acts-of-task">
       <header>
-        <h2>What you can do</h2>
+        <h2>Your options</h2>
       </header>
       {acts}
     </section>

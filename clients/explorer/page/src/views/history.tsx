@@ -157,7 +157,7 @@ function Sums({ sums, period }: { sums: Row<"hours">[]; period: Period }) {
         { key: "nodes", label: "Nodes at its end", help: "Joined nodes after the last event of this time.", value: ({ nodes }) => nodes, cell: ({ nodes }) => count(nodes), numeric: true },
         { key: "slashes", label: "Slashes", help: "Nodes slashed in this time.", value: ({ slashes }) => slashes, cell: ({ slashes }) => (slashes ? <span class="bad">{count(slashes)}</span> : "0"), numeric: true },
         amount("stakes", "Staked", "As it was at the end of this time."),
-        amount("reserve", "Reserve", "What pays for checks, at the end of this time."),
+        amount("reserve", "Reserve", "The reserve, which pays for checks, at the end of this time."),
         amount("treasury", "Treasury", "Protocol income that was not swept, at the end of this time."),
         amount("burntEver", "Burnt", "By slashes, ever, up to the end of this time."),
         { key: "gas", label: "Gas", help: "Of all transactions with events of the contract.", value: ({ gas }) => gas, cell: ({ gas }) => count(gas), numeric: true },
@@ -178,7 +178,7 @@ function Acts({ acts, parameters, groups }: Pick<Data, "acts" | "parameters" | "
     <section class="card" data-test="acts">
       <header>
         <h2>
-          What the owner did <span class="quiet">newest first</span>
+          The owner's actions <span class="quiet">newest first</span>
         </h2>
       </header>
       {waiting.length > 0 && (
@@ -226,7 +226,7 @@ function Programs() {
           <>
             {running.length > 0 && (
               <Figures label="Programs">
-                <Figure label="Programs run until" help="A Stylus program stops a year after it was activated or kept alive. Anybody can keep it alive. Without it the calls that it answers fail." note={least - gone < SOON ? <span class="bad">somebody has to keep them alive</span> : `${duration(least - gone)} from now`}>
+                <Figure label="Programs run until" help="A Stylus program stops a year after it was activated or kept alive. Anybody can keep it alive. Without it the calls that it answers fail." note={least - gone < SOON ? <span class="bad">somebody must keep them alive</span> : `${duration(least - gone)} from now`}>
                   {least ? day(at + least) : <Pill tone="bad">expired</Pill>}
                 </Figure>
                 <Figure label="Programs" note={`${count(programs.reduce((all, { selectors }) => all + selectors, 0))} functions`}>

@@ -165,10 +165,10 @@ export function Accounts() {
           { key: "address", label: "Account", help: "Its address.", value: ({ address }) => address, cell: ({ address }) => <AccountLink of={address} /> },
           { key: "node", label: "Node", help: "The node that it joined, or works for.", value: ({ node }) => node || null, cell: ({ node }) => <NodeLink number={node} />, numeric: true },
           { key: "tasks", label: "Tasks", help: "Tasks that it created.", value: ({ tasks }) => tasks, cell: ({ tasks }) => count(tasks), numeric: true },
-          { key: "fees", label: "Fees", help: "What it deposited for its tasks, all together.", value: ({ fees }) => fees, cell: ({ fees }) => money(fees), numeric: true },
-          { key: "refunds", label: "Given back", help: "What came back of its fees.", value: ({ refunds }) => refunds, cell: ({ refunds }) => money(refunds), numeric: true },
-          { key: "earned", label: "Earned", help: "What it was credited for work, and for driving others' tasks.", value: ({ earned }) => earned, cell: ({ earned }) => money(earned), numeric: true },
-          { key: "credit", label: "Owed to it", help: "What it can withdraw now.", value: ({ credit }) => credit, cell: ({ credit }) => money(credit), numeric: true },
+          { key: "fees", label: "Fees", help: "Its deposits for all its tasks.", value: ({ fees }) => fees, cell: ({ fees }) => money(fees), numeric: true },
+          { key: "refunds", label: "Given back", help: "The refunds of its fees.", value: ({ refunds }) => refunds, cell: ({ refunds }) => money(refunds), numeric: true },
+          { key: "earned", label: "Earned", help: "Its credit for work, and for driving others' tasks.", value: ({ earned }) => earned, cell: ({ earned }) => money(earned), numeric: true },
+          { key: "credit", label: "Owed to it", help: "The credit that it can withdraw now.", value: ({ credit }) => credit, cell: ({ credit }) => money(credit), numeric: true },
         ]}
       />
     </>

@@ -71,10 +71,10 @@ function Shown({ data, live: { network } }: { data: Data; live: Live }) {
         <Figure label="Fees, 24 h" note={`${money(total("paid"))} paid to nodes`} help="Deposited for tasks in this hour and the 23 before.">
           {money(total("fees"))}
         </Figure>
-        <Figure label="Price" note={`for a second of estimated time, median of the last ${count(priced)} tasks`} help="What creators offered for each second that a task was expected to take.">
+        <Figure label="Price" note={`for a second of estimated time, median of the last ${count(priced)} tasks`} help="Creators' offers for each estimated second of a task.">
           {price === null ? "–" : money(price)}
         </Figure>
-        <Figure label="Staked" note={`${money(network?.burnt ?? 0n)} burnt`} help="Deposited by the operators of joined nodes. Burnt: what slashes took, which nobody has.">
+        <Figure label="Staked" note={`${money(network?.burnt ?? 0n)} burnt`} help="Deposited by the operators of joined nodes. Burnt: the part of slashes that nobody gets.">
           {money(network?.stakes ?? 0n)}
         </Figure>
       </Figures>
@@ -100,11 +100,11 @@ function Shown({ data, live: { network } }: { data: Data; live: Live }) {
         name={({ id }) => id}
         columns={[
           { key: "id", label: "Task", help: "The task's number.", value: ({ id }) => id, cell: ({ id }) => <TaskLink id={id} /> },
-          { key: "kind", label: "Kind", help: "What is to be done, and how many of it.", value: ({ kind, units }) => `${KIND[kind]}${kind < 2 ? ` × ${units}` : ""}` },
+          { key: "kind", label: "Kind", help: "The kind of work, and its units.", value: ({ kind, units }) => `${KIND[kind]}${kind < 2 ? ` × ${units}` : ""}` },
           { key: "node", label: "Node", help: "The node that works on it, or a group of several.", value: ({ node }) => node, cell: ({ node, status }) => (status === 6 ? "group" : <NodeLink number={node} />) },
           { key: "state", label: "State", help: "Running; committed: its node has promised an answer; sampled: its checkers are being drawn; validated: several nodes answer, and are compared.", value: ({ status }) => status, cell: ({ status }) => <Pill tone="busy">{["", "", "", "running", "committed", "sampled", "validated"][status]}</Pill> },
           { key: "left", label: "Time left", help: "Until its deadline; the bar is the share of its time that is left.", value: ({ deadline }) => deadline, cell: ({ deadline, startedAt, status }) => (status === 3 ? <Left until={deadline} from={startedAt} /> : "–") },
-          { key: "fee", label: "Fee", help: "What its creator deposited for it.", value: ({ fee }) => fee, cell: ({ fee }) => money(fee), numeric: true },
+          { key: "fee", label: "Fee", help: "Its creator's deposit for it.", value: ({ fee }) => fee, cell: ({ fee }) => money(fee), numeric: true },
           { key: "creator", label: "Creator", help: "The account or contract that created it.", value: ({ creator }) => creator, cell: ({ creator }) => <AccountLink of={creator} /> },
         ]}
       />
@@ -161,7 +161,7 @@ function Gpus({ groups, own }: Pick<Glance, "groups" | "own">) {
         {
           key: "bar",
           label: "Now",
-          help: "What its nodes do: idle, busy, excluded or waiting, paused, as parts of all of them.",
+          help: "Its nodes' states: idle, busy, excluded or waiting, paused, as parts of all of them.",
           value: ({ idle }) => idle,
           cell: ({ idle, busy, apart, paused, own }) => (
             <span class="stack" role="img" aria-label={`${idle} idle, ${busy} busy, ${apart} excluded or waiting, ${paused} paused`} title={`${idle} idle, ${busy} busy, ${apart} excluded or waiting, ${paused} paused`}>
@@ -191,11 +191,11 @@ function Queues({ queues, groups }: Pick<Glance, "queues" | "groups">) {
       things={["queue", "queues"]}
       name={({ queue }) => queue}
       columns={[
-        { key: "queue", label: "For", help: "What its tasks require of a node.", value: ({ queue }) => queueName(queue, groups) },
+        { key: "queue", label: "For", help: "Its tasks' requirements on a node.", value: ({ queue }) => queueName(queue, groups) },
         { key: "tasks", label: "Tasks", help: "Tasks in it.", value: ({ tasks }) => tasks, cell: ({ tasks }) => count(tasks), numeric: true },
         { key: "work", label: "Work", help: "How long they should take one node, one after the other.", value: ({ seconds }) => seconds, cell: ({ seconds }) => duration(Number(seconds)), numeric: true },
         { key: "oldest", label: "Oldest", help: "How long the one that waits longest has waited.", value: ({ oldest }) => -oldest, cell: ({ oldest }) => duration(now - Number(oldest)), numeric: true },
-        { key: "fees", label: "Fees", help: "What is deposited for them.", value: ({ fees }) => fees, cell: ({ fees }) => money(fees), numeric: true },
+        { key: "fees", label: "Fees", help: "The deposits for them.", value: ({ fees }) => fees, cell: ({ fees }) => money(fees), numeric: true },
       ]}
     />
   );
@@ -212,7 +212,7 @@ function Ends({ sums, ended }: { sums: (readonly [string, number, string])[]; en
       sort="-tasks"
       empty="No task ended in the last 24 hours."
       columns={[
-        { key: "how", label: "End", help: "What became of them. Evicted: others in the full queue paid better.", value: ([label]) => label, cell: ([label, , tone]) => <Pill tone={tone}>{label}</Pill> },
+        { key: "how", label: "End", help: "Their outcomes. Evicted: others in the full queue paid better.", value: ([label]) => label, cell: ([label, , tone]) => <Pill tone={tone}>{label}</Pill> },
         { key: "tasks", label: "Tasks", help: "How many, in this hour and the 23 before.", value: ([, n]) => n, cell: ([, n]) => count(n), numeric: true },
         { key: "share", label: "Share", help: "Of all that ended in this time.", value: ([, n]) => n / ended, cell: ([, n]) => percent(n / ended), numeric: true },
       ]}

@@ -144,7 +144,7 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
           { key: "verdict", label: "Judged", help: "Whether its answer was the one that more than half agreed on.", value: ({ verdict }) => (verdict === null ? null : VERDICT[verdict]), cell: ({ verdict }) => (verdict === null ? "–" : <Pill tone={verdict === 1 ? "good" : verdict === 6 ? "wait" : "bad"}>{VERDICT[verdict]}</Pill>) },
           { key: "elapsed", label: "Took, s", help: "From its start to its commitment, in seconds.", value: ({ elapsed }) => elapsed, numeric: true },
           { key: "score", label: "Score", help: "From 0 to 10: the fastest right answer scores 10, a wrong one 0.", value: ({ score }) => score, numeric: true },
-          { key: "paid", label: "Paid", help: "What it was paid.", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
+          { key: "paid", label: "Paid", help: "Its pay.", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
         ]}
       />
       <DataTable
@@ -197,7 +197,7 @@ function Wrong({ node, slashs, parts }: { node: Row<"nodes">; slashs: Data["slas
   ].filter(Boolean);
   if (!found.length) return null;
   return (
-    <ul class="wrong" data-test="wrong" aria-label="What is wrong">
+    <ul class="wrong" data-test="wrong" aria-label="Problems">
       {found.map((said, i) => (
         <li key={i} class={i === 0 && (node.kickedOut || last || wrong) ? "bad" : "wait"}>
           <span>{said}</span>
@@ -284,7 +284,7 @@ function Earnings({ days, node }: { days: readonly Row<"nodeDays">[]; node: numb
       columns={[
         { key: "day", label: "Day (UTC)", help: "From midnight to midnight, UTC.", value: ({ start }) => day(start) },
         { key: "earned", label: "Earned", help: "Fees that it was paid.", value: ({ earned }) => earned, cell: ({ earned }) => money(earned), numeric: true },
-        { key: "slashed", label: "Slashed", help: "What was taken from it.", value: ({ slashed }) => slashed, cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
+        { key: "slashed", label: "Slashed", help: "The amount taken from it.", value: ({ slashed }) => slashed, cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
         { key: "started", label: "Started", help: "Tasks and parts in groups that it began.", value: ({ started }) => started, numeric: true },
         { key: "succeeded", label: "Succeeded", help: "Tasks that it ended with an answer.", value: ({ succeeded }) => succeeded, numeric: true },
         { key: "timedOut", label: "Timed out", help: "Deadlines that it let pass.", value: ({ timedOut }) => timedOut, numeric: true },
@@ -308,11 +308,11 @@ function Slashes({ slashs, parts }: Pick<Data, "slashs" | "parts">) {
       columns={[
         { key: "at", label: "When", help: "How long ago.", value: ({ at }) => at, cell: ({ at }) => <Ago at={at} /> },
         { key: "task", label: "Task", help: "The task that it was slashed for.", value: ({ task }) => task, cell: ({ task }) => <TaskLink id={task} />, numeric: true },
-        { key: "taken", label: "Taken", help: "Out of its stake, of stake on its way back, and of what it was owed.", value: ({ stake, unbonding, credit }) => stake + unbonding + credit, cell: ({ stake, unbonding, credit }) => <span class="bad">{money(stake + unbonding + credit)}</span>, numeric: true },
+        { key: "taken", label: "Taken", help: "Out of its stake, of unbonding stake, and of its credit.", value: ({ stake, unbonding, credit }) => stake + unbonding + credit, cell: ({ stake, unbonding, credit }) => <span class="bad">{money(stake + unbonding + credit)}</span>, numeric: true },
         {
           key: "evidence",
           label: "Evidence",
-          help: "What it answered, beside what others agreed on.",
+          help: "Its answer, beside the others' common answer.",
           value: (slash) => evidence(slash, parts),
           cell: (slash) => (
             <>

@@ -37,7 +37,7 @@ function useColumns({ groups, tau }: Groups): Column<Node>[] {
     {
       key: "status",
       label: "Status",
-      help: "What it does now, and a mark where it was kicked out, slashed or judged wrong. Excluded: it let deadlines pass, and gets no task for a while.",
+      help: "Its present state, and a mark where it was kicked out, slashed or judged wrong. Excluded: it let deadlines pass, and gets no task for a while.",
       value: (node) => [statusName(node), mark(node)].filter(Boolean).join(", "),
       cell: (node) => (
         <>
@@ -52,7 +52,7 @@ function useColumns({ groups, tau }: Groups): Column<Node>[] {
       ),
     },
     { key: "gpu", label: "GPU", help: "The name and memory of its card, as its operator stated them.", value: ({ gpuGroup }) => gpuName(gpuGroup, groups) },
-    { key: "stake", label: "Stake", help: "What its operator has deposited, and loses in part where it answers wrong. A larger stake raises its chance in draws.", value: ({ stake }) => stake, cell: ({ stake }) => money(stake), numeric: true },
+    { key: "stake", label: "Stake", help: "Its operator's deposit, of which wrong answers cost a part. A larger stake raises its chance in draws.", value: ({ stake }) => stake, cell: ({ stake }) => money(stake), numeric: true },
     { key: "h", label: "H", help: "Reliability, from 0 to 1: falls to 0.3 of itself with a deadline that passed, rises with successes, and recovers with time. Below 0.1 a node is excluded.", value: h, cell: (node) => wad(h(node)), numeric: true },
     { key: "longTerm", label: "Q_long", help: "Mean of its last scores, at most 50, from 0 to 10: 10 for the fastest right answer, 0 for a wrong one. 5 until it is scored.", value: ({ longTerm }) => longTerm, cell: ({ longTerm, pool }) => <span title={`${pool.length} scores`}>{(Number(longTerm) / 1e17).toFixed(1)}</span>, numeric: true },
     {
@@ -99,13 +99,13 @@ export function NodePages({ caption = "Nodes", page = 25, filters = { state: "jo
 const TASK_COLUMNS: Column<Task>[] = [
   { key: "id", label: "Task", help: "The task's number: they are counted up.", value: ({ id }) => id, cell: ({ id }) => <TaskLink id={id} /> },
   { key: "state", label: "State", help: "Where it is on its way, or how it ended.", value: stateOf, cell: (task) => <Pill tone={toneOf(task)}>{stateOf(task)}</Pill> },
-  { key: "kind", label: "Kind", help: "What is to be done: images (Stable Diffusion), text (GPT) or fine-tuning.", value: ({ kind }) => KIND[kind] },
+  { key: "kind", label: "Kind", help: "The kind of work: images (Stable Diffusion), text (GPT) or fine-tuning.", value: ({ kind }) => KIND[kind] },
   { key: "policy", label: "Policy", help: "How its answer is checked. Single: not at all. Sampled: now and then. Replicated: by three nodes. Rated: by a group chosen by ratings.", value: ({ redundancy }) => POLICY[redundancy] },
   { key: "node", label: "Node", help: "The node it started on; of a group, the one that the judgement names.", value: ({ node }) => node || null, cell: ({ node }) => <NodeLink number={node} /> },
   { key: "created", label: "Created", help: "How long ago it was created.", value: ({ createdAt }) => createdAt, cell: ({ createdAt }) => <Ago at={createdAt} />, numeric: true },
   { key: "waited", label: "Waited", help: "From its creation to its start on a node.", value: ({ startedAt, createdAt }) => startedAt && startedAt - createdAt, cell: ({ startedAt, createdAt }) => (startedAt ? duration(Number(startedAt - createdAt)) : "–"), numeric: true },
-  { key: "fee", label: "Fee", help: "What its creator deposited for it.", value: ({ fee }) => fee, cell: ({ fee }) => money(fee), numeric: true },
-  { key: "paid", label: "Paid", help: "What nodes were paid of it.", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
+  { key: "fee", label: "Fee", help: "Its creator's deposit for it.", value: ({ fee }) => fee, cell: ({ fee }) => money(fee), numeric: true },
+  { key: "paid", label: "Paid", help: "The part of it that was paid to nodes.", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
   { key: "creator", label: "Creator", help: "The account or contract that created it.", value: ({ creator }) => creator, cell: ({ creator }) => <AccountLink of={creator} /> },
 ];
 

@@ -173,8 +173,8 @@ function Group({ group, members, images, slashes }: { group: Row<"validations">;
         },
         { key: "verdict", label: "Judged", help: "Whether its answer is the one that more than half agree on.", value: ({ verdict }) => (verdict === null ? null : VERDICT[verdict]), cell: ({ verdict }) => (verdict === null ? "–" : <Pill tone={verdict === 1 ? "good" : verdict === 6 ? "wait" : "bad"}>{VERDICT[verdict]}</Pill>) },
         { key: "score", label: "Score", help: "From 0 to 10: the fastest right answer scores 10, a wrong one 0.", value: ({ score }) => score, numeric: true },
-        { key: "paid", label: "Paid", help: "What it was paid.", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
-        { key: "slashed", label: "Slashed", help: "What a wrong or withheld answer cost it.", value: ({ node, slashed }) => slashed || slashes.filter((one) => one.node === node && one.validation === group.id).reduce((all, { stake, unbonding, credit }) => all + stake + unbonding + credit, 0n), cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
+        { key: "paid", label: "Paid", help: "Its pay.", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
+        { key: "slashed", label: "Slashed", help: "The cost of a wrong or withheld answer.", value: ({ node, slashed }) => slashed || slashes.filter((one) => one.node === node && one.validation === group.id).reduce((all, { stake, unbonding, credit }) => all + stake + unbonding + credit, 0n), cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
       ]}
     />
   );
@@ -262,7 +262,7 @@ function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; n
               { key: "weight", label: "Weight", help: "By the contract's formula, of stake, scores, reliability and models at hand.", value: ({ weight }) => weight, cell: ({ weight }) => (Number(weight) / 1e18).toFixed(4), numeric: true },
               { key: "drawn", label: "Drawn", help: "The node that the block's hash picked.", value: ({ node }) => (node === draw.winner ? "drawn" : ""), cell: ({ node }) => node === draw.winner && <Pill tone="good">drawn</Pill> },
             ]}
-            note="The coloured bar is of the node that the hash picked. Replayed in your browser from all events: who was idle and in scope then, and what each weighed by the contract's formula. Which of them the block's hash picked is checked below, where the RPC endpoint keeps the contract's storage of that block."
+            note="The coloured bar is of the node that the hash picked. Replayed in your browser from all events: the idle nodes in scope then, and the weight of each by the contract's formula. Which of them the block's hash picked is checked below, where the RPC endpoint keeps the contract's storage of that block."
           />
         </div>
       )}

@@ -113,7 +113,7 @@ function Shown({ data: { core, groups, models, names, networks, parameters, othe
           {isCut(models) && <small>The {MODELS} that most tasks required. There are more.</small>}
         </fieldset>
       </form>
-      <Figures label="What it comes to">
+      <Figures label="The result">
         <Figure label="Share of all tasks" note={`${count(found.runnable)} of ${count(tasks.length)} fit its card`}>
           <span data-test="share">{percent(found.share, 2)}</span>
         </Figure>
@@ -129,7 +129,7 @@ function Shown({ data: { core, groups, models, names, networks, parameters, othe
       </Figures>
       <DataTable
         id="kinds"
-        caption="By what tasks ask for"
+        caption="By tasks' requirements"
         things={["kind", "kinds"]}
         rows={found.kinds}
         name={({ models, vram, gpu }) => `${gpu} ${vram} ${models.join()}`}
@@ -137,18 +137,18 @@ function Shown({ data: { core, groups, models, names, networks, parameters, othe
         page={15}
         empty="No task yet."
         columns={[
-          { key: "card", label: "Card", help: "What it demands of a node's GPU.", value: (kind) => requirement(kind, groups) },
-          { key: "models", label: "Models", help: "Models that it asks for. Nodes that hold one come first; nobody has to.", value: ({ models }) => models.map((model) => modelName(model, names)).join(" + ") || "none" },
+          { key: "card", label: "Card", help: "Its requirement on a node's GPU.", value: (kind) => requirement(kind, groups) },
+          { key: "models", label: "Models", help: "Models that it asks for. Nodes that hold one come first; holding one is not required.", value: ({ models }) => models.map((model) => modelName(model, names)).join(" + ") || "none" },
           { key: "tasks", label: "Tasks", help: "Tasks of this kind among the last ones.", value: ({ tasks }) => tasks, numeric: true },
           { key: "share", label: "Its share", help: "The part of them that this node would have been given.", value: ({ share }) => share, cell: ({ share }) => percent(share, 2), numeric: true },
         ]}
       />
       <section class="card prose">
-        <h2>What is assumed</h2>
+        <h2>Assumptions</h2>
         <p>
           The formula is the contract's, compiled from the same source: W = M · S · QoS / (S + QoS), and the share is W over that of all candidates, itself included. A stake above the largest lowers everybody else's S, as it would. It begins as every node does: H 1, Q_long 5 of 10, no model in use. The other nodes are taken as they are weighed now, and all of them as
           idle: on a busy network a task goes to whoever is free, and the share of a node that answers fast is larger. Payments are what those tasks paid.
-          {others.total > others.items.length && ` Of ${count(others.total)} nodes ${count(others.items.length)} were looked at, picked without regard to what they are like, and stand for all.`}
+          {others.total > others.items.length && ` Of ${count(others.total)} nodes ${count(others.items.length)} were looked at, picked independently of their properties, and stand for all.`}
         </p>
       </section>
     </>
