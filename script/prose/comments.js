@@ -8,7 +8,7 @@ const { split } = require("sentence-splitter");
 const { wordsOf } = require("./sentences.js");
 const DROP = require("./drop.js");
 
-const FOLDERS = ["contracts", "devnode", "script", "test", "abi", ".github", "Cargo.toml", "deny.toml"];
+const FOLDERS = ["abi", "clients", "contracts", "devnode", "script", "sim", "test", ".github", "Cargo.toml", "deny.toml"];
 const MOST = 35;
 
 /** Comments of `//` and of C; comments of `#`. A script may have no extension. */

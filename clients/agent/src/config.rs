@@ -131,7 +131,7 @@ pub struct Node {
     /// The node's operator, if the key is a worker's: the agent then accepts the operator's offer when it starts. Left out, the node is the
     /// one that the key is the operator of, or already works for.
     pub operator: Option<Address>,
-    /// An earlier node of this agent whose GPU and executor this node uses too, each with its own stake: while one computes, the other
+    /// An earlier node of this agent whose GPU and executor this node uses too, each with its own stake. While one computes, the other
     /// gets its next task, so that the card does not wait for the chain. The settings of the GPU belong to the earlier node.
     pub shares: Option<String>,
     /// The GPU, by its UUID or its number as `nvidia-smi -L` lists them. Without it, and without `gpu_name`, the first.

@@ -39,7 +39,7 @@ const PASSED: [&str; 8] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_P
 /// More of them, by prefix.
 const PASSED_FAMILIES: [&str; 9] = ["LC_", "CUDA_", "NVIDIA_", "HF_", "XDG_", "PYTHON", "TORCH", "ORT_", "OMP_"];
 
-/// What a task asks for.
+/// A task's request to an executor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     pub id: String,

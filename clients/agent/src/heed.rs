@@ -1,5 +1,5 @@
 //! Keeps a node to its operator's terms. The contract does not ask nodes before it gives them tasks, so a node is paused while a task
-//! waits that it would refuse: before its present task ends, if that one would be its next. Any call that changes the candidates of a
+//! waits that it would refuse. It is paused before its present task ends, if that one would be its next. Any call that changes the candidates of a
 //! due draw makes the draw first, a pause too: so the first such task may still come.
 
 use std::time::{Duration, Instant};

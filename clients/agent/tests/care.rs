@@ -68,7 +68,7 @@ async fn listening(site: &mut Site, at: SocketAddr, more: &str) -> Agent {
     agent
 }
 
-/// What an agent answers to a GET, with its status.
+/// An agent's answer to a GET, with its status.
 fn get(at: SocketAddr, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(at).ok()?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;

@@ -26,7 +26,7 @@ pub trait Chain {
 /// A call, and the block that it is in.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// Who sent it.
+    /// Its sender.
     pub sender: Address,
     /// The contract.
     pub here: Address,

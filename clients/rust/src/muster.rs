@@ -81,7 +81,7 @@ impl Muster {
         self.answer(None, call, U256::ZERO).await
     }
 
-    /// What a call by an account would return in the next block, or be refused with; nothing is sent.
+    /// The answer, or the refusal, that a call by an account would get in the next block; nothing is sent.
     pub async fn try_as<C: SolCall>(&self, from: Address, call: C, value: U256) -> Result<C::Return, Error> {
         self.answer(Some(from), call, value).await
     }

@@ -169,7 +169,7 @@ fn without(feature: &str) -> Result<Wallet, Error> {
     Err(Error::Key(format!("this is built without the feature `{feature}`: cargo install --features {feature}")))
 }
 
-/// The patience for a remote signer: a person may have to approve.
+/// The patience for a remote signer: a person may need to approve.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// The most bytes read of its answer.
 const LONGEST: usize = 1 << 20;

@@ -22,8 +22,8 @@ const receipt = await (await muster.createTask(spec, { value: leastFee })).wait(
 const { id } = receipt.logs.map((log) => muster.interface.parseLog(log)).findLast((event) => event?.name === "TaskCreated").args;
 console.log(`task ${id} is pending`);
 
-// Past events from the creation on, so that none is missed, each block asked for once, and no more at a time than endpoints give; the draw by one's own
-// call if nobody else makes it.
+// Past events from the creation on, so that none is missed. Each block is asked for once, and no more at a time than endpoints give. The
+// application's own call makes the draw if nobody else does.
 const topics = [["TaskSucceeded", "TaskErrorReported", "TaskAborted"].map((name) => muster.interface.getEvent(name).topicHash)];
 let end;
 for (let fromBlock = receipt.blockNumber; !end; ) {

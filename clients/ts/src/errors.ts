@@ -339,9 +339,11 @@ const PROBLEMS: Record<ResultProblem, [string, string]> = {
 };
 
 /**
- * No store returned a task's result. `problem` is the first of these that applies: `tooLong`, an object exceeds `maxBytes`; `corrupt`, an object
- * has the result's name, but does not match the answer; `unreachable`, a store that may have it does not answer; `missing`, all have answered, and
- * none has it.
+ * No store returned a task's result. `problem` is the first of these that applies:
+ * - `tooLong`: an object exceeds `maxBytes`;
+ * - `corrupt`: an object has the result's name, but does not match the answer;
+ * - `unreachable`: a store that may have it does not answer;
+ * - `missing`: all have answered, and none has it.
  */
 export class ResultError extends MusterError {
   override name = "ResultError";

@@ -24,8 +24,12 @@ const ENTRY = "stream+";
 // ---------------------------------------------------------------- the text, and its hash
 
 /**
- * A stream's defects: `hash`, a hash does not match the text so far, so it was changed on its way; `differs`, it contradicts itself; `gap`,
- * a part is missing; `tooLong`, it has more than 4 MiB; `malformed`, it is no such stream.
+ * A stream's defects:
+ * - `hash`: a hash does not match the text so far, so it was changed on its way;
+ * - `differs`: it contradicts itself;
+ * - `gap`: a part is missing;
+ * - `tooLong`: it has more than 4 MiB;
+ * - `malformed`: it is no such stream.
  */
 export type StreamProblem = "hash" | "differs" | "gap" | "tooLong" | "malformed";
 

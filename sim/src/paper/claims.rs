@@ -1097,7 +1097,7 @@ impl Judge<'_> {
     }
 }
 
-/// The gap of the bound (2) below the exact likelihood: for each group of 3, 5 and 7 and each mean in tenths, with ratings that lie ever further
+/// The gap of the bound (2) below the exact likelihood, for each group of 3, 5 and 7 and each mean in tenths. Its ratings lie ever further
 /// above and below that mean, the middle one on it.
 fn by_spread() -> Vec<Vec<f64>> {
     let mut errors = Vec::new();

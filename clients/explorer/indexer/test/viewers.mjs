@@ -1,5 +1,5 @@
 /**
- * Many viewers at once, with the requests of the page's first view: each loads the page's files, asks the questions of the first view, then listens for
+ * Many viewers at once, with the requests of the page's first view. Each loads the page's files, asks the questions of the first view, then listens for
  * changes in the answers, and asks again where it missed something, as src/live.ts does. Meanwhile an event is written into the database each second,
  * as the indexer would write it; the time until each viewer sees it is measured.
  *

@@ -63,8 +63,8 @@ const random = (seed) => () => {
 const [TAU, PENALTY, BOOST, EXCLUSION] = ["tau", "penaltyPpm", "boostPpm", "exclusionPpm"];
 
 /**
- * A network by its events, read by each of these replays: nodes of two cards and several stakes, some of which let deadlines pass, pause, leave, raise the largest
- * stake or hold a rare model, and tasks of several scopes. The first replay's own weights decide the draws; node 1 is drawn as if it weighed `bias` times its weight.
+ * A network by its events, read by each of these replays. It has nodes of two cards and several stakes, and tasks of several scopes. Some
+ * nodes let deadlines pass, pause, leave, raise the largest stake or hold a rare model. The first replay's own weights decide the draws; node 1 is drawn as if it weighed `bias` times its weight.
  */
 function network(replays, { seed, tasks, nodes, bias = 1, eventful = true }) {
   const next = random(seed);

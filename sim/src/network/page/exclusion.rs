@@ -9,8 +9,8 @@ use super::{contract, rule_text, share, show, title, Table};
 use crate::network::study::{scenarios, Findings, Rule, Scale, CLOSE, LOAD, SLOWER, STEADY_OUT};
 use crate::numbers::thousands;
 
-/// The effect of a rule on a node that never answers and gets its next task as soon as it is back: the first timeout that
-/// excludes it, and the share of its time that it is excluded in the long run.
+/// The effect of a rule on a node that never answers and gets its next task as soon as it is back. Returns the first timeout
+/// that excludes it, and the share of its time that it is excluded in the long run.
 fn never_answers(rule: &Rule, seconds: u64) -> (Option<u32>, f64) {
     let (mut h, mut first, mut out) = (WAD, None, 0);
     const ROUNDS: u32 = 200;

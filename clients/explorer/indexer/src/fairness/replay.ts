@@ -2,8 +2,8 @@
  * The network's nodes as they were at every draw, from the events alone: the candidates for each task, with their chances.
  *
  * Hashes are unknown and not needed: the nodes' weights (`muster-core`'s own formula) and the idle nodes are known.
- * It omits draws of several nodes (policy 2, validators), tasks that a freed node took from the queue without a draw, and draws for
- * models with so many holders that only some of them are looked at (docs/dispatching.md).
+ * It omits draws of several nodes (policy 2, validators), and tasks that a freed node took from the queue without a draw. It also omits
+ * draws for models with so many holders that only some of them are looked at (docs/dispatching.md).
  */
 import { musterParameters } from "../../../../../abi/parameters";
 import { type Rules, WAD, fits, weigh } from "./rules";

@@ -49,7 +49,7 @@ export async function spend(scene: Scene, task: Task, amount: bigint) {
 
 /** A task's escrow is divided, and the task over. */
 export async function end(scene: Scene, task: Task, outcome: number, counter: Parameters<Scene["count"]>[0]) {
-  // In a group nobody runs it for himself.
+  // In a group, no node runs it alone.
   if (task.node > 0 && task.status >= RUNNING && task.status < IN_GROUP) free(await scene.node(task.node));
   await become(scene, task, ENDED);
   task.outcome = outcome;
