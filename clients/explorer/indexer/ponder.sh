@@ -14,3 +14,9 @@ if ! grep -q 'hasTopic1 = filter.topic1 != null' $sync; then
   sed -i -E 's/(hasTopic([123]) = filter\.topic\2) !== undefined/\1 != null/' $sync
   [ "$(grep -c 'hasTopic[123] = filter.topic[123] != null' $sync)" = 3 ] || { echo "indexer: Ponder's $sync is not as prepare.sh knows it" >&2; exit 1; }
 fi
+# It serves 1,000 live queries at a time, but also counts those that it refuses, for ever: after a thousand mistakes nobody could listen. Count only those that begin.
+client=node_modules/ponder/dist/esm/client/index.js
+if ! grep -A 1 -F 'liveQueryCount++;' $client | grep -qF 'return streamSSE('; then
+  sed -i -E -e '/^ *liveQueryCount\+\+;$/d' -e 's/^( *)return streamSSE\(/\1liveQueryCount++;\n&/' $client
+  [ "$(grep -cF 'liveQueryCount++;' $client)" = 1 ] || { echo "indexer: Ponder's $client is not as ponder.sh knows it" >&2; exit 1; }
+fi

@@ -41,8 +41,10 @@ const evenly =
 /** Endpoints of the chain, as Ponder asks them. */
 export const rpc: string[] | Transport = requestsPerSecond ? evenly(requestsPerSecond) : urls;
 export const address = getAddress(need("MUSTER"));
-/** Requests of one address in a minute, where a proxy names the address; no limit unless set. */
+/** Requests of one client in a minute, where a proxy names its address; no limit unless set. */
 export const requestsPerMinute = count("CLIENT_REQUESTS_PER_MINUTE");
+/** Streams that one client may have open at each server, likewise. */
+export const streamsAtOnce = count("CLIENT_STREAMS");
 export const pollingInterval = Number(process.env.POLLING_INTERVAL || 500);
 /** Blocks of one eth_getLogs; Ponder begins with 500 and finds out more, if it knows the words in which the endpoint refuses. */
 export const ethGetLogsBlockRange = count("ETH_GET_LOGS_BLOCK_RANGE");

@@ -1,6 +1,6 @@
 /**
- * The proxy before the servers: Caddy with deploy/Caddyfile as it is, before two `ponder serve` on PostgreSQL. TLS is left out: the site's name is one of this machine's
- * addresses, by HTTP. CADDY names another Caddy than the one on PATH.
+ * The proxy before the servers: Caddy with deploy/Caddyfile as it is, before two `ponder serve` on PostgreSQL, and what these let a client ask and listen to. TLS is left
+ * out: the site's name is one of this machine's addresses, by HTTP. CADDY names another Caddy than the one on PATH.
  */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -16,13 +16,18 @@ import { begin, messages } from "./viewers.mjs";
 
 const database = process.env.DATABASE_URL || "";
 const caddy = process.env.CADDY || "caddy";
-const skip = database ? spawnSync(caddy, ["version"]).status !== 0 && "there is no Caddy" : "there is no PostgreSQL";
+const skipAll = !database && "there is no PostgreSQL";
+const skip = skipAll || (spawnSync(caddy, ["version"]).status !== 0 && "there is no Caddy");
 const SCHEMA = "proxied";
 /** Requests of one address in a minute, at each server. */
 const LIMIT = 40;
+/** Live queries of SQL that Ponder answers at once. */
+const LIVE_QUERIES = 1_000;
 /** Requests are read for at most so long by Caddyfile, in milliseconds; a stream goes on. */
 const READ = 10_000;
-const settings = { CLIENT_REQUESTS_PER_MINUTE: String(LIMIT) };
+/** Streams that an address may have open, at each server. */
+const STREAMS = 3;
+const settings = { CLIENT_REQUESTS_PER_MINUTE: String(LIMIT), CLIENT_STREAMS: String(STREAMS) };
 
 const servers: Running[] = [];
 let proxy: ReturnType<typeof start>;
@@ -63,6 +68,12 @@ const ask = (path: string, { from = "127.0.0.1", headers = {}, body, at = origin
     });
     request.on("error", reject).end(body);
   });
+
+/** Listens, and gives the answer when it begins. */
+const listen = (path: string, { from = "127.0.0.1", headers = {}, at = origin }: Asking = {}): Promise<http.IncomingMessage> =>
+  new Promise((resolve, reject) => http.get(new URL(path, at), { agent: false, localAddress: from, headers }, resolve).on("error", reject));
+/** The refusal of a stream. */
+const said = async (response: http.IncomingMessage) => JSON.parse((await response.setEncoding("utf8").toArray()).join("")) as Record<string, unknown>;
 
 /** Listens through the proxy as a page does, again and again where the connection is lost, until it is closed. */
 class Viewer {
@@ -107,11 +118,12 @@ async function until(what: string, is: () => boolean) {
 let early: Viewer;
 let opened: number;
 before(async () => {
-  if (skip) return;
+  if (skipAll) return;
   execFileSync(process.execPath, ["--import", "tsx", "test/generate.ts", "--schema", SCHEMA, "--nodes", "100", "--tasks", "1000"], { stdio: ["ignore", "ignore", "inherit"] });
   client = new pg.Client({ connectionString: database });
   await client.connect();
   servers.push(...(await Promise.all([1, 2].map(() => Running.serve(SCHEMA, database, settings)))));
+  if (skip) return;
   await startCaddy(...servers.map(({ url }) => new URL(url).host));
   [early, opened] = [new Viewer("127.0.1.1"), Date.now()];
 });
@@ -168,6 +180,92 @@ test("an address that asks too often is refused, whatever it says of itself, and
     assert.ok(Number(headers["retry-after"]) > 0 && Number(headers["retry-after"]) <= 60);
     assert.equal((await ask(path, { from: modest })).status, 200, path);
   }
+});
+
+test("an address has only so many streams open at a server, and one that it closes makes room", { skip }, async () => {
+  const from = "127.0.6.1";
+  const open: http.IncomingMessage[] = [];
+  /** Listens so often, and gives the refusals. */
+  const attempt = async (times: number) => {
+    const refused: http.IncomingMessage[] = [];
+    for (let i = 0; i < times; i++) {
+      const response = await listen("/api/live", { from });
+      (response.statusCode === 200 ? open : refused).push(response);
+    }
+    return refused;
+  };
+  try {
+    // Each of the two servers is asked about every second time, and at least STREAMS times of these.
+    const refused = await attempt(6 * STREAMS);
+    assert.equal(open.length, 2 * STREAMS);
+    for (const response of refused) assert.deepEqual([response.statusCode, (await said(response)).error], [429, "TooManyStreams"]);
+    assert.equal((await ask("/api/network", { from })).status, 200);
+    open.pop()!.destroy();
+    // Caddy tells the server that the client is gone.
+    for (const until = Date.now() + 60_000; open.length < 2 * STREAMS; await sleep(2_500)) {
+      assert.ok(Date.now() < until, "the stream that was closed still counts");
+      for (const response of await attempt(2)) response.resume();
+    }
+  } finally {
+    for (const response of open) response.destroy();
+  }
+});
+
+/** Asks the first server as a proxy does for the client at this address. */
+const behind = (address: string): Asking => ({ at: servers[0]!.url, headers: { "x-forwarded-for": address } });
+
+test("all addresses of a network share its limit, and its neighbours have their own", { skip: skipAll }, async () => {
+  const own = (i: number) => behind(`2001:db8:1:2:${i.toString(16)}::1`);
+  for (let i = 0; i < LIMIT; i++) assert.equal((await ask("/api/programs", own(i))).status, 200);
+  const refused = await ask("/api/programs", own(LIMIT));
+  assert.equal(refused.status, 429);
+  const { seconds, ...rest } = JSON.parse(refused.body.toString()) as { seconds: number };
+  assert.deepEqual(rest, { error: "TooManyRequests", limit: LIMIT, message: `Too many requests: ask again in ${seconds} s` });
+  assert.ok(seconds > 0 && seconds <= 60);
+  assert.equal(refused.headers["retry-after"], String(seconds));
+  assert.equal((await ask("/api/programs", behind("2001:db8:1:3::1"))).status, 200);
+
+  // Written as IPv6 too, it is the same IPv4 address; the one beside it is another.
+  const feed = "/feeds/nodes/1.rss";
+  for (let i = 0; i < LIMIT / 10; i++) assert.equal((await ask(feed, behind(i % 2 ? "192.0.2.7" : "::ffff:192.0.2.7"))).status, 200);
+  for (const address of ["192.0.2.7", "::ffff:c000:207", "203.0.113.1, 192.0.2.7"]) assert.equal((await ask(feed, behind(address))).status, 429, address);
+  assert.equal((await ask(feed, behind("::ffff:192.0.2.8"))).status, 200);
+});
+
+test("a client has so many streams open, of SQL too; requests that bypass the proxy have no such bound", { skip: skipAll }, async () => {
+  const own = (i: number) => behind(`2001:db8:5:6::${i + 1}`);
+  const query = `/sql/live?sql=${encodeURIComponent(JSON.stringify({ json: { sql: "select number from node", params: [] } }))}`;
+  const open = await Promise.all(["/api/live", "/api/live?ask=network", query].map((path, i) => listen(path, own(i))));
+  try {
+    assert.deepEqual(open.map(({ statusCode, headers }) => [statusCode, headers["content-type"]]), Array(STREAMS).fill([200, "text/event-stream"]));
+    for (const path of ["/api/live", query, "/api/%6cive"]) {
+      const refused = await listen(path, own(9));
+      assert.deepEqual([refused.statusCode, refused.headers["cache-control"]], [429, "no-store"], path);
+      assert.deepEqual(await said(refused), { error: "TooManyStreams", limit: STREAMS, message: `Too many streams: ${STREAMS} are open, and one must end first` });
+    }
+    assert.equal((await ask("/api/programs", own(0))).status, 200);
+    for (const others of [behind("2001:db8:5:7::1"), behind("192.0.2.9"), ...Array<Asking>(STREAMS + 1).fill({ at: servers[0]!.url })]) {
+      const response = await listen("/api/live", others);
+      assert.equal(response.statusCode, 200);
+      open.push(response);
+    }
+  } finally {
+    for (const response of open) response.destroy();
+  }
+});
+
+test("live queries that are refused keep nobody from listening", { skip: skipAll }, async () => {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
+  const path = (sql: string) => `/sql/live?sql=${encodeURIComponent(JSON.stringify({ json: { sql, params: [] } }))}`;
+  const wrong = () =>
+    new Promise<number>((resolve, reject) => {
+      http.get(new URL(path("delete from node"), servers[0]!.url), { agent }, (response) => response.resume().on("end", () => resolve(response.statusCode!))).on("error", reject);
+    });
+  assert.deepEqual([...new Set(await Promise.all(Array.from({ length: LIVE_QUERIES + 1 }, wrong)))], [500]);
+  agent.destroy();
+  const response = await listen(path("select number from node"), { at: servers[0]!.url });
+  assert.equal(response.statusCode, 200);
+  response.destroy();
 });
 
 test("events come through one by one, not compressed and not kept back; and a server that dies takes nobody with it", { skip }, async () => {
