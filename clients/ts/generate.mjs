@@ -26,7 +26,7 @@ const isUsed = ({ name, stateMutability }) =>
 const functions = items.filter((item) => item.type === "function" && isUsed(item));
 // For each error its causes and calls, as `script/abi` reads them from the interface and the contracts' sources.
 const refusals = new Map(JSON.parse(read("refusals.json")).map((refusal) => [refusal.name, refusal]));
-// How groups of redundancy 3 were chosen and what they did for ratings is for explorers, too.
+// Events about the choice of groups of redundancy 3 and their effect on ratings are for explorers, too.
 const UNTOLD = ["GroupChosen", "NodeRated", "WorkerNamed", "WorkAccepted"];
 const WHOSE = ["id", "node", "creator"];
 // Errors that only calls of `reveal`, `submit` and `reportError` give, though the table lists more functions; and errors that viem's

@@ -13,7 +13,7 @@ use muster_sim::{attacks, capacity};
 
 /// Simulates Muster's scheduling on the contracts' own formulas.
 ///
-/// The same seed gives the same results, whatever the machine and the number of threads.
+/// The same seed gives the same results on any machine, with any number of threads.
 #[derive(Parser)]
 #[command(name = "script/sim", bin_name = "script/sim", version, arg_required_else_help = true, after_help = IMAGES)]
 struct Arguments {

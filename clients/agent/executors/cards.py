@@ -18,7 +18,7 @@ READ = (".safetensors", ".json", ".txt", ".model", ".jinja")
 
 
 class TooSmall(Exception):
-    """The card cannot hold what the model needs."""
+    """The card cannot hold the model."""
 
 
 def arguments(about, **defaults):

@@ -65,7 +65,7 @@ pub enum What {
     Draw(u64),
     /// Draw the validators of the sampled tasks that wait, of which this is the first.
     Form(u64),
-    /// Bring the node back, or offer it what is queued.
+    /// Bring the node back, or offer it queued tasks.
     Poke(u32),
     /// End the node's own overdue task: until then the node gets no other.
     Expire(u32, u64),

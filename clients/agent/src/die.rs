@@ -1,4 +1,4 @@
-//! Where tests kill the agent: between any two steps, as `kill -9` and power cuts do. Not in what is released.
+//! The points where tests kill the agent: between any two steps, as `kill -9` and power cuts do. Absent from releases.
 
 /// The environment variable that names the step.
 #[cfg(debug_assertions)]

@@ -43,7 +43,7 @@ fn note(what: &str) {
     print(format_args!("note   {what}"));
 }
 
-/// Checks everything, prints what it finds, and fails if anything is wrong.
+/// Checks everything, prints the findings, and fails if anything is wrong.
 pub async fn run(path: &Path) -> Result<()> {
     let mut found = Findings::default();
     let config = match Config::read(path) {

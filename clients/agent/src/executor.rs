@@ -364,7 +364,7 @@ impl Executor {
         let name = format!("muster-{}-{}-{}", self.node, std::process::id(), self.starts + 1);
         let apart::Start { command: line, prefix, end } =
             apart::start(&self.settings, &name, self.gpu.as_deref(), exchange.as_deref().unwrap_or(Path::new("/")));
-        // The guard first, so that at no moment the executor would outlive the agent. As its user, the only one who may signal it.
+        // The guard first, so that at no moment the executor would outlive the agent. It runs as the executor's user, because others may not signal it.
         let watch = end.as_ref().map_or(GUARD.to_string(), |end| format!("read -r _; {end}; kill -KILL 0"));
         let mut guard = Command::new(prefix.first().map_or("/bin/sh", String::as_str));
         guard.args(prefix.iter().skip(1));

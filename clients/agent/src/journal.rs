@@ -483,7 +483,7 @@ impl Journal {
                 News::Slashed { node, task } => {
                     all.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", params![slashed(*node), task.to_string()])?
                 }
-                // The agent resumes nothing while it has a reason to pause. So its operator did, who knows of the reason.
+                // The agent resumes nothing while it has a reason to pause. So this was its operator, with knowledge of the reason.
                 News::Resumed { node } => {
                     if all.execute("DELETE FROM fact WHERE name = ?", [stands(*node)])? > 0 {
                         all.execute("DELETE FROM pause WHERE node = ? AND why = ?", params![node, JUDGED])?;

@@ -66,7 +66,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Work until SIGTERM or SIGINT, then finish what runs, reveal what is open, pause, and end; a second one ends at once
+    /// Work until SIGTERM or SIGINT, then finish the running task, reveal open answers, pause, and end; a second one ends at once
     Run,
     /// Check configuration, keys, chain, balance, GPU, executor and stores, and print remedies
     Doctor,

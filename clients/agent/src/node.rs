@@ -554,7 +554,7 @@ impl Node {
             Some((Fault::Time, why)) if self.testing.is_some() => {
                 self.answers().begin(SELF_TEST, &format!("task {task} failed during the self-test: {why}"))?;
             }
-            // One task cannot show who is to blame: an input may end the executor of any node. Golden tasks can, and run before the
+            // One task cannot show whose fault it is: an input may end the executor of any node. Golden tasks can, and run before the
             // next task. Only they pause a node that has some; otherwise the sender of such inputs could.
             Some((Fault::Node | Fault::Time, why)) => {
                 self.failures += 1;

@@ -1,4 +1,4 @@
-//! Executors in a container that podman runs: what they can reach, and that none outlives its agent. Says so where podman cannot run containers.
+//! Executors in a container that podman runs: their reach, and that none outlives its agent. Says so where podman cannot run containers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -124,7 +124,7 @@ async fn what_may_be_sampled_is_committed_to_and_revealed_and_what_is_sampled_is
     }
 }
 
-/// Groups of three, whatever their ratings.
+/// Groups of three, for any ratings.
 const THREE: IMuster::Profile = IMuster::Profile {
     algorithm: 0,
     least: 3,

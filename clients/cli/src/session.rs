@@ -169,7 +169,7 @@ impl Session {
 }
 
 /// A command's payments, which the contract accepts as often as they are sent. Until the command has reported all of them, the same
-/// command resumes those of an earlier run, whatever has happened to them since.
+/// command resumes those of an earlier run, in any state.
 pub struct Payments<'a> {
     session: &'a Session,
     /// `None` in a dry run.

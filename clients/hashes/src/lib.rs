@@ -1,4 +1,4 @@
-//! The perceptual hashes that nodes answer image tasks with: docs/research/images.md has the settings, and what they can tell.
+//! The perceptual hashes that nodes answer image tasks with: docs/research/images.md has the settings, and their power and limits.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

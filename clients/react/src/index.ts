@@ -131,7 +131,7 @@ export const useExpireQueuedTask = /*#__PURE__*/ sending("expireQueuedTask", exp
 export const useValidateTask = /*#__PURE__*/ sending("validateTask", validateTask);
 /** Judges a validation group once its time for reveals is over. Anyone may. */
 export const useSettleTask = /*#__PURE__*/ sending("settleTask", settleTask);
-/** Draws what is due. Anyone may. */
+/** Makes due draws. Anyone may. */
 export const useDispatchTasks = /*#__PURE__*/ sending("dispatchTasks", dispatchTasks);
 /** Pays out the sender's credit. */
 export const useWithdraw = /*#__PURE__*/ sending("withdraw", withdrawCredit);

@@ -139,7 +139,7 @@ pub fn model_id(name: &str) -> u64 {
 
 /// The commitment of a node before its reveal: kind 0 for an answer, 1 for an error's code. Keep the salt secret until then.
 pub fn commitment(id: u64, node: u32, kind: u8, value: B256, salt: B256) -> B256 {
-    // abi.encode pads each value to a word, whatever its width.
+    // abi.encode pads each value to a word.
     keccak256((id, node, U256::from(kind), value, salt).abi_encode())
 }
 

@@ -28,7 +28,7 @@ const LONGEST: usize = 1 << 20;
 const WAITING: usize = 1_024;
 /// The assumed time of a block before one was measured: Arbitrum One's.
 const USUAL: Duration = Duration::from_millis(250);
-/// The bounds of the assumed time of a block, whatever was measured.
+/// The bounds of the assumed time of a block, also for measured ones.
 const BOUNDS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(15));
 /// The window in which blocks are counted: long, so that a late block changes little.
 const OVER: Duration = Duration::from_secs(2);

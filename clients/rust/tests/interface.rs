@@ -1,4 +1,4 @@
-//! Every error and every event of the interface can be read, whatever is added to it.
+//! Every error and every event of the interface can be read, also future ones.
 
 use alloy::dyn_abi::{DynSolType, DynSolValue, Specifier};
 use alloy::json_abi::JsonAbi;

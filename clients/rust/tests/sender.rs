@@ -426,7 +426,7 @@ async fn without_a_disk_the_chain_alone_says_where_an_account_goes_on() {
         assert_eq!(sender.submit(request(nonce)).await.unwrap(), nonce);
         sender.finish(nonce).await.unwrap();
     }
-    // Two at once go on after what the other has sent.
+    // Two senders continue after each other's transactions.
     let other = open().await;
     assert_eq!(other.submit(creation()).await.unwrap(), 2);
     other.finish(2).await.unwrap();

@@ -1,6 +1,6 @@
 /**
- * JSON with bigints. A bigint is written as `{"__type":"bigint","value":"123"}`, as wagmi's `serialize` writes it; so an object of
- * exactly this form is read as a bigint, whatever it was before.
+ * JSON with bigints. A bigint is written as `{"__type":"bigint","value":"123"}`, as wagmi's `serialize` writes it. So any object of
+ * exactly this form is read as a bigint.
  */
 
 /** `JSON.stringify`, bigints kept. */

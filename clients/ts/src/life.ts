@@ -58,7 +58,7 @@ export type Verdict = "right" | "wrong" | "withheld" | "errorReported" | "timedO
 export type LiveStage =
   /** The hash of block `drawBlock` decides its node, by a transaction in a later block. */
   | { status: "pending"; drawBlock: bigint }
-  /** It waits for a node; `ticket` is what `cancelTask` takes. */
+  /** It waits for a node; `cancelTask` takes the `ticket`. */
   | { status: "queued"; group: number; ticket: bigint }
   /** A node runs it, until the deadline, in seconds since 1970. */
   | { status: "running"; node: number; deadline: bigint; boosts: boolean }

@@ -158,7 +158,7 @@ export async function getResult(
   return { ...end.found, store: end.place.store.name, task };
 }
 
-/** The names under which a node's result can lie: sealed, if it had to commit to it; plain, if its answer is the digest. */
+/** The names under which a node's result can lie: sealed, if it committed to its answer first; plain, if its answer is the digest. */
 async function objectsOf(task: Task, { node, value, salt }: Answer): Promise<StoredObject[]> {
   const sealed = salt ? [{ sealed: (await derive({ id: task.id, node, salt })).name }] : [];
   return isOfImages(task) ? sealed : [...sealed, { digest: value }];

@@ -127,7 +127,7 @@ impl Prompt {
         image::DynamicImage::ImageLuma8(grey).into_rgb8()
     }
 
-    /// The direction of the image as noise falls: away from the best guess at what is behind it.
+    /// The direction of the image as noise falls: away from the best guess at the image behind it.
     fn slope(&self, now: &[f32], noise: f32, numbers: Numbers) -> Vec<f32> {
         let square = noise * noise;
         let distances: Vec<f64> = self

@@ -12,7 +12,7 @@ use muster_images::scenes::Scene;
 use muster_images::study::{self, Scale, SIDE};
 use muster_images::{forging, hashing, page, photos};
 
-/// Measures what the perceptual hashes of validated images can and cannot tell, and writes a page about it (images.md).
+/// Measures the power and limits of the perceptual hashes of validated images, and writes a page about it (images.md).
 ///
 /// Paints several hundred images, changes them, draws others out of noise, makes images for a given hash, and compares the
 /// hashes. Takes some ten minutes of processor time without --quick. The same command gives the same page.

@@ -62,7 +62,7 @@ pub struct Workload {
     /// Nodes to make up (with --tasks)
     #[arg(long, value_name = "N", requires = "tasks", value_parser = clap::value_parser!(u64).range(1..=NODES))]
     pub fleet: Option<u64>,
-    /// Work asked of a made-up fleet, as a share of what it could do
+    /// Work requested of a made-up fleet, as a share of its capacity
     #[arg(long, value_name = "X", requires = "tasks", default_value_t = 0.7, allow_negative_numbers = true)]
     pub load: f64,
     /// Share of the tasks given to three nodes at once (redundancy 2), as far as the contract takes them

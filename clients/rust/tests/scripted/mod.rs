@@ -1,4 +1,4 @@
-//! A chain in memory, and nodes of it that do what they are told to: be late, be away, lie, drop transactions.
+//! A chain in memory, and nodes of it that misbehave on demand: late, away, lying, dropping transactions.
 #![allow(dead_code)]
 
 use std::net::SocketAddr;

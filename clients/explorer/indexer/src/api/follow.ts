@@ -11,7 +11,7 @@ export const [MOST, MOST_IN_ALL, LONGEST] = [8, 500, 4_000];
 /** So many milliseconds a state waits for the answers that belong to it. */
 const PATIENCE = 500;
 
-/** The followers of the same questions, who get the same messages. */
+/** The followers of the same questions. They get the same messages. */
 interface Audience {
   asked: readonly string[];
   /** The last answers sent. */
