@@ -32,11 +32,12 @@ function trailing(line, marker) {
   return -1;
 }
 
-/** A file's comments as paragraphs: their text, and the line where each begins. Code, tables, drawings and usages are left out. */
+/** A file's comments as paragraphs, each of lines with their numbers. Code, tables, drawings and usages are left out. */
 function paragraphs(text, hash) {
-  const whole = hash ? /^\s*#(?!!)\s?(.*)$/ : /^\s*(?:\/\/[/!]?|\/\*\*?|\*)(?:\s(.*)|\/?)$/;
+  const whole = hash ? /^\s*(#)(?!!)\s?(.*)$/ : /^\s*(\/\/[/!]?|\/\*\*?|\*)(?:\s(.*)|\/?)$/;
   const found = [];
   let open = null;
+  let former = "";
   let fenced = false;
   const close = () => {
     if (open) found.push(open);
@@ -48,38 +49,42 @@ function paragraphs(text, hash) {
       close();
       fenced = false;
       const from = trailing(line, hash ? "#" : "//");
-      if (from > 0) found.push({ line: at + 1, text: line.slice(from).replace(/^[/#]+\s*/, "") });
+      if (from > 0) found.push([{ number: at + 1, text: line.slice(from).replace(/^[/#]+\s*/, "") }]);
       return;
     }
-    const said = (comment[1] ?? "").replace(/\s*\*\/\s*$/, "");
+    const [, marker, behind = ""] = comment;
+    if (marker !== former && marker !== "*") close();
+    former = marker;
+    const said = behind.replace(/\s*\*\/\s*$/, "");
     if (/^\s*(```|~~~)/.test(said)) fenced = !fenced;
     // Settings that are commented out are code, too.
     if (fenced || /^\w+ = /.test(said) || /^(?:\s{4}|\s*[|#]|\s*```|\s*~~~|\s*$)|[─│┌└]|\+--/.test(said)) return close();
     const item = /^\s*(?:[-*]|\d+\.)\s/.test(said) || /^\s{2,}\S.*\s{2,}\S/.test(said) || /^@\w+/.test(said);
     if (item) close();
-    open ??= { line: at + 1, text: "" };
-    open.text += `${said.trim()} `;
+    open ??= [];
+    open.push({ number: at + 1, text: said.trim() });
   });
   close();
   return found;
 }
 
-/** The sentences of a paragraph, in which code and addresses are one word each. */
-function sentences(text) {
-  const plain = text
-    .replace(/^(?:[-*]|\d+\.|@\w+)\s+/, "")
-    .replace(/`[^`]*`/g, "x")
-    .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
-    .replace(/https?:\/\/\S+/g, "x");
+/** The sentences of a paragraph, each with the number of its first line. Code and addresses are one word each. */
+function sentences(lines) {
+  // Replacements keep the length, so that places are those of the comment.
+  const plain = lines
+    .map(({ text }) => text)
+    .join(" ")
+    .replace(/^(?:[-*]|\d+\.|@\w+)\s+/, (item) => " ".repeat(item.length))
+    .replace(/`[^`]*`|https?:\/\/\S+/g, (code) => "x".padEnd(code.length))
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, (link, name) => ` ${name}`.padEnd(link.length));
+  const numbers = lines.flatMap(({ number, text }) => Array(text.length + 1).fill(number));
   return split(plain)
     .filter(({ type }) => type === "Sentence")
-    .map(({ raw }) => raw.trim());
+    .map(({ raw, range }) => ({ line: numbers[range[0] + raw.search(/\S/)], text: raw.replace(/\s+/g, " ").trim() }));
 }
 
-/** The findings in a file; none if it is no source. */
-function findings(file) {
-  if (file.includes("/corpus/")) return [];
-  const text = readFileSync(file, "utf8");
+/** The findings in a file of this text; none if it is no source. */
+function findings(file, text) {
   const hash = HASHES.test(file) || SHEBANG.test(text.slice(0, 100));
   if (!hash && !SLASHES.test(file)) return [];
   const of = (line, sentence) => {
@@ -89,22 +94,30 @@ function findings(file) {
     const dropped = DROP.map(([pattern, instead]) => [pattern.exec(sentence), instead]).filter(([match]) => match);
     return [...long, ...dropped.map(([[word], kind]) => ({ file, line, kind, says: `"${word}": ${kind} (${start})` }))];
   };
-  return paragraphs(text, hash).flatMap(({ line, text }) => sentences(text).flatMap((sentence) => of(line, sentence)));
+  return paragraphs(text, hash).flatMap((lines) => sentences(lines).flatMap(({ line, text }) => of(line, text)));
 }
 
-const count = process.argv[2] === "--count";
-let files = process.argv.slice(count ? 3 : 2);
-if (files.length === 0) files = execFileSync("git", ["ls-files", "-z", "--", ...FOLDERS], { encoding: "utf8" }).split("\0").filter(Boolean);
-const all = files.flatMap(findings);
-if (count) {
-  const folders = {};
-  for (const { file, kind } of all) {
-    const row = (folders[file.split("/").slice(0, 2).join("/")] ??= {});
-    row[kind] = (row[kind] ?? 0) + 1;
+/** Reads the files, and says what it finds. */
+function main(count, files) {
+  const all = files.filter((file) => !file.includes("/corpus/")).flatMap((file) => findings(file, readFileSync(file, "utf8")));
+  if (count) {
+    const folders = {};
+    for (const { file, kind } of all) {
+      const row = (folders[file.split("/").slice(0, 2).join("/")] ??= {});
+      row[kind] = (row[kind] ?? 0) + 1;
+    }
+    console.table(folders);
+    console.log(`${all.length} in ${files.length} files`);
+    return;
   }
-  console.table(folders);
-  console.log(`${all.length} in ${files.length} files`);
-} else {
   for (const { file, line, says } of all) console.log(`${file}:${line}: ${says}`);
   if (all.length) process.exitCode = 1;
+}
+
+module.exports = { findings };
+if (require.main === module) {
+  const count = process.argv[2] === "--count";
+  const named = process.argv.slice(count ? 3 : 2);
+  const known = () => execFileSync("git", ["ls-files", "-z", "--", ...FOLDERS], { encoding: "utf8" }).split("\0").filter(Boolean);
+  main(count, named.length ? named : known());
 }
