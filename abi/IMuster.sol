@@ -574,7 +574,7 @@ interface IMuster {
     event NodeSetAside(uint32 indexed node);
     /// @notice The node is available again.
     event NodeResumed(uint32 indexed node);
-    /// @notice The operator named who may work for the node, zero for nobody, or its worker left. Nobody but the operator works for it now.
+    /// @notice The operator named the account that may work for the node, zero for none, or its worker left. Nobody but the operator works for it now.
     event WorkerNamed(uint32 indexed node, address indexed worker);
     /// @notice The account named works for the node from now on.
     event WorkAccepted(uint32 indexed node, address indexed worker);

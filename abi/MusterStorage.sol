@@ -476,7 +476,7 @@ contract MusterStorage {
 
     /// The owner, and what was fixed at initialisation.
     struct Ownership {
-        /// Before initialisation the deployer, who alone may install; then who may change parameters and propose programs.
+        /// Before initialisation the deployer, who alone may install; then the account that may change parameters and propose programs.
         address owner;
         /// Wei in a stake unit; not 0 once initialised.
         uint64 stakeUnit;

@@ -33,7 +33,7 @@ export async function application(muster, client) {
     assert.equal(await client.call("supportsInterface", [id]), known, id);
   }
 
-  // A node, and somebody who asks for images.
+  // A node, and a user that asks for images.
   const [operator, user, other] = [await actor(0n), await actor(0n), await actor(0n)];
   const { stakeUnit } = await client.call("overview", []);
   const stake = ((await parameter("minStake")) + (await parameter("groupFee"))) * BigInt(stakeUnit);
@@ -114,7 +114,7 @@ export async function application(muster, client) {
   assert.deepEqual(await where(evicted, { ticket }), [NOWHERE, 0n, 0n]);
   await measure("locate: ended", "locate", evicted, 0, ticket);
 
-  // Given up by who asked for it, and by nobody else. A refusal of Muster's reaches the contract as what it is.
+  // Given up by the user that asked for it, and by nobody else. A refusal of Muster's reaches the contract unchanged.
   const place = last("TaskQueued", cancelled).ticket;
   await fails(other.address, app.encode("giveUp", [cancelled, place]), app.address, app, "NotYours");
   const refused = await client.refusal({ from: user.address, to: app.address, data: app.encode("giveUp", [cancelled, place + 9n]) }, app);
@@ -130,7 +130,7 @@ export async function application(muster, client) {
   await send(DEV_KEY, "expire", [Number(node), running]);
   await ended(running, { state: TIMED_OUT, node });
 
-  // An error report, an answer, and a task of somebody who wants no receipt.
+  // An error report, an answer, and a task of a user that wants no receipt.
   const failing = await request(fees.failing);
   await draw(failing);
   await send(operator.key, "reportError", [failing, 9]);

@@ -167,7 +167,7 @@ mod tests {
     use crate::word::Packed;
 
     packed! {
-        /// A record of nothing but ids.
+        /// A record of ids alone.
         pub struct Sample {
             node: NodeId = "uint24" 24,
             task: TaskId = "uint40" 40,

@@ -213,7 +213,7 @@ impl core::fmt::Display for RuleError {
 impl core::error::Error for RuleError {}
 
 impl Rule {
-    /// `target` is a wad. See [`RuleError`] for what is refused.
+    /// `target` is a wad. [`RuleError`] lists the refused values.
     pub const fn new(min: usize, max: usize, target: u64) -> Result<Self, RuleError> {
         if min == 0 {
             return Err(RuleError::NoMember);

@@ -1315,7 +1315,7 @@ fn draws_are_made_in_the_order_of_their_blocks() {
     }
 }
 
-/// A draw of validators takes at most four paused nodes out of the active ones, whomever else it meets.
+/// A draw of validators takes at most four paused nodes out of the active ones, whichever others it meets.
 #[test]
 fn a_draw_sets_at_most_four_paused_nodes_aside() {
     let mut w = sampling(40, 10_000);

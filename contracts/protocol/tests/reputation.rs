@@ -109,7 +109,7 @@ fn an_indivisible_fee_leaves_its_remainder_to_the_last() {
 }
 
 /// Without a majority nobody is rated or paid, and another group gets the task, as often as the profile says; then the fee goes back. Each
-/// such group costs the task a start fee of what is left of it.
+/// such group costs the task a start fee of its remaining fee.
 #[test]
 fn without_a_majority_another_group_gets_the_task() {
     let mut w = network(9);
@@ -622,7 +622,7 @@ fn members_and_answers_stand_where_the_layout_says() {
     for &n in &members {
         commit(&mut w, id, n, ANSWER, value(n as u8)).unwrap();
     }
-    // The last is not revealed: else the group were judged.
+    // The last is not revealed: otherwise the group would be judged.
     for &n in &members[..6] {
         reveal(&mut w, id, place, n, ANSWER, value(n as u8)).unwrap();
     }

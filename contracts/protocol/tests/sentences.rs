@@ -69,7 +69,7 @@ fn members(w: &mut World, id: u64) -> Option<(Vec<u32>, u32)> {
     Some((nodes, place))
 }
 
-/// Tasks that left the queue for a draw, or started on one node, by what was logged.
+/// Tasks that left the queue for a draw, or started on one node, by the logs.
 fn taken(w: &mut World) -> Vec<u64> {
     let of = |e: &E| match e {
         E::TaskRedrawn(t) => Some(t.id),

@@ -647,7 +647,7 @@ impl Chain {
         self.edit(|| Op::Drop { hash }, |inner| inner.pool.remove(hash))
     }
 
-    /// Told apart from other runs of the node, and from what was before a reset.
+    /// Told apart from other runs of the node, and from the chain before a reset.
     pub fn instance(&self) -> B256 {
         self.0.inner.read().instance
     }
@@ -816,7 +816,7 @@ pub(crate) fn collect_logs(
         return Ok(());
     }
     for log in block.logs().filter(|log| filter.matches(&log.inner)) {
-        // About what it takes as JSON.
+        // Its approximate size as JSON.
         *bytes += 600 + 2 * log.inner.data.data.len();
         if *bytes > MAX_LOG_BYTES {
             return Err(BlockError::TooManyLogs);

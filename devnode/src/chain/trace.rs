@@ -37,7 +37,7 @@ pub struct Touched {
 }
 
 impl Chain {
-    /// Runs a mined transaction again on the state before it and records what is asked for.
+    /// Runs a mined transaction again on the state before it and makes the requested recording.
     ///
     /// # Errors
     /// The transaction is unknown, or the state before it is no longer kept.

@@ -1864,7 +1864,7 @@ impl Model {
                 // Now and then the price of a new name is forgotten, or paid for an old one.
                 let new = self.group_fee(name, vram) > 0;
                 let fee = if new == (stake >> 60 == 1) { 0 } else { self.set["groupFee"] as u128 * STAKE_UNIT as u128 };
-                // Now and then somebody comes back who has left.
+                // Now and then an operator comes back that has left.
                 let left = |n: &&Node| n.status == 0 && self.accounts[&n.operator].unbonding > 0;
                 let back: Vec<Address> = self.nodes.values().filter(left).map(|n| n.operator).collect();
                 let from = back.get(pick(models >> 4, back.len())).copied().filter(|_| stake >> 62 == 1).unwrap_or(who(n));

@@ -127,7 +127,7 @@ impl Order {
         Order { flags: if on { self.flags | flag } else { self.flags & !flag }, ..self }
     }
 
-    // ---------------------------------------------------------------- what was frozen
+    // ---------------------------------------------------------------- the frozen terms
 
     /// Puts an order without a policy under `policy`.
     #[inline(always)]

@@ -44,7 +44,7 @@ impl Scores {
         Record::new(self.right as u32, self.judged as u32).unwrap_or_default()
     }
 
-    /// Puts `score` in the place of the oldest and returns what was there (0 while the pool fills).
+    /// Puts `score` in the place of the oldest and returns the former score there (0 while the pool fills).
     pub fn push(&mut self, score: u8) -> u8 {
         let i = self.next as u32;
         let mut w = Word([self.low, self.mid, self.high, self.last as u64]);

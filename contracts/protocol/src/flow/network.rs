@@ -60,7 +60,7 @@ impl Served {
     }
 }
 
-/// The state of a call: what is read once and written once, and of each subject its own part of the head word.
+/// The state of a call: the words that are read once and written once, and of each subject its own part of the head word.
 pub struct Network<'h, H: Host> {
     /// The chain.
     pub host: &'h mut H,

@@ -113,7 +113,7 @@ pub(crate) fn begin_membership<H: Host>(net: &mut Network<'_, H>, node: NodeId) 
     let mut handle = Unplaced::of(NodeHandle::load(net.host, node));
     let place = handle.assignment(net.host).group;
     handle.node.duties &= !Node::CALLED;
-    // A group is not settled before all who were called have begun or left.
+    // A group is not settled before all called nodes have begun or left.
     let Some(mut group) = Group::at(net.host, place) else { return release(net, handle, Next::WorkOrWait) };
     let Some(i) = group.find(node) else { return release(net, handle, Next::WorkOrWait) };
     let (task, limits) = (group.task(net.host), net.limits());

@@ -94,7 +94,7 @@ pub const fn declared(source: &str, signature: &str) -> Option<Mutability> {
 ///
 /// | mode | the state is |
 /// | --- | --- |
-/// | `serving` | the [`Network`](crate::Network), after what is due has been served; its head is written at the end |
+/// | `serving` | the [`Network`](crate::Network), after due draws have been served; its head is written at the end |
 /// | `acting` | the network as it is; its head is written at the end |
 /// | `reading` | the network; nothing is written |
 /// | `alone` | the host |

@@ -603,7 +603,7 @@ fn visit_below<H: Host, F: Each>(host: &H, among: Among, vram: u32, w: &Word, le
     })
 }
 
-/// The lane from `first` on that `u` falls into, `u` reduced to what is left within it.
+/// The lane from `first` on that `u` falls into, `u` reduced to its place within it.
 fn descend(w: &Word, first: u32, u: &mut u64) -> Option<u32> {
     for i in first..FAN {
         let v = lane(w, i);

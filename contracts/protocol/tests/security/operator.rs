@@ -420,7 +420,7 @@ mod errors {
 
     const ACTS: [Act; 5] = [Act::Same, Act::Other, Act::Fails, Act::Withholds, Act::Late];
 
-    /// Plays a group of three to its end: its first reveals what it committed to, of this kind, or does not.
+    /// Plays a group of three to its end: its first reveals its commitment, of this kind, or does not.
     fn play_acts(w: &mut World, id: u64, (place, members): (u32, Vec<u32>), kind: u8, reveals: bool, acts: [Act; 2]) {
         let said = |act| match act {
             Act::Other => (ANSWER, value(2)),

@@ -438,7 +438,7 @@ impl Model {
         }
     }
 
-    /// Compares every application's profile with the real thing, and that of somebody who has set nothing.
+    /// Compares every application's profile with the real thing, and that of an account that has set nothing.
     pub(super) fn compare_profiles<H: Host>(&self, net: &Network<H>) {
         for who in self.applications.keys().chain([&OWNER]) {
             let app = self.application(*who);
