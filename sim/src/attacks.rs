@@ -306,7 +306,7 @@ fn lone(page: &mut String, found: &[Lone]) {
     );
 }
 
-/// The chance that exactly so many of three drawn out of `nodes` are among `own`.
+/// The chance that exactly `hit` of three drawn out of `nodes` are among `own`.
 fn hypergeometric(nodes: u64, own: u64, hit: u64) -> f64 {
     let choose = |n: u64, k: u64| (0..k).fold(1.0, |c, i| c * n.saturating_sub(i) as f64 / (i + 1) as f64);
     choose(own, hit) * choose(nodes - own, 3 - hit) / choose(nodes, 3)

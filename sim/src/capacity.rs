@@ -48,7 +48,7 @@ pub struct Options {
     /// Tasks for each node.
     pub each: u64,
     pub seed: u64,
-    /// Where gas.json and gas-breakdown.json are.
+    /// The folder of gas.json and gas-breakdown.json.
     pub figures: PathBuf,
     /// The page goes here, its picture into `figures` below.
     pub out: PathBuf,

@@ -210,8 +210,8 @@ struct Canvas {
     note: String,
 }
 
-/// Where labels go whose lines end at these heights, in ascending order: as near as can be, a row apart, and none beyond `top` and
-/// `bottom` if they fit between.
+/// The places of labels for lines that end at these heights, in ascending order: as near as possible, a row apart, and none beyond `top`
+/// and `bottom` if they fit between.
 fn spread(heights: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut places = heights.to_vec();
     // Those that overlap move apart around their common middle, a little at a time.

@@ -166,7 +166,7 @@ const FORMS: [&str; 23] = [
     "generation",
 ];
 
-/// Why the size of a card is not known, in words that go on from its name.
+/// The reason why the size of a card is unknown, in words that continue its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
     /// The card is not in the list, and its name says no size.

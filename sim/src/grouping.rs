@@ -19,7 +19,7 @@ pub enum Algorithm {
     FirstFit,
     /// Of neighbours in the sorted list.
     TightFit(Fallback),
-    /// Whose last member is searched apart, as the contract has it.
+    /// Its last member is searched separately, as in the contract.
     TightFitApart,
     RandomFit,
     /// Tight-fit or the best division into runs of neighbours, whichever promises more in this round, and then exchanges
@@ -73,14 +73,14 @@ pub enum Feedback {
     Expected,
 }
 
-/// Where the target comes from.
+/// The source of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Targeting {
     /// One target, a wad, for all rounds.
     Static(u64),
     /// The paper's hill climbing.
     Adaptive(Settings, Feedback),
-    /// Every so many rounds the target in hundredths whose groups have the largest expected gain by the ratings.
+    /// Every `every` rounds, the target in hundredths whose groups have the largest expected gain by the ratings.
     Predictive { alpha: u64, every: u32 },
 }
 

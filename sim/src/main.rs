@@ -72,7 +72,7 @@ enum Command {
     Capacity(Capacity),
 }
 
-/// Pages of measurements, made anew with every version of the contracts.
+/// Pages of measurements, written again with every version of the contracts.
 const GENERATED: &str = "docs/generated";
 /// Pages of studies.
 const RESEARCH: &str = "docs/research";

@@ -7,7 +7,7 @@ pub fn thousands(n: u64) -> String {
     grouped(&n.to_string())
 }
 
-/// With so many decimals.
+/// With this many decimals.
 pub fn fixed(value: f64, decimals: usize) -> String {
     grouped(&positive_zero(format!("{value:.decimals$}")))
 }

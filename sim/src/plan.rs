@@ -134,7 +134,7 @@ impl Partition {
         self.sizes.iter().copied()
     }
 
-    /// Solves for workers with these ratings, sorted. All get work, but for fewer than `min` at the end.
+    /// Solves for workers with these ratings, sorted. All get work, except for fewer than `min` at the end.
     pub fn solve(&mut self, ratings: impl Iterator<Item = u64>, min: usize, max: usize, alpha: u64) {
         let ratings: Vec<u64> = ratings.collect();
         let (n, width, most) = (ratings.len(), max - min + 1, ratings.len() / min);

@@ -24,12 +24,12 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// A number below `end`, uniform but for 2^-64 times `end`.
+    /// A number below `end`, uniform except for 2^-64 times `end`.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }
 
-    /// Brings so many of some to the front, each choice and order as likely as any other.
+    /// Moves `count` elements to the front, each choice and order as likely as any other.
     pub fn bring<T>(&mut self, some: &mut [T], count: usize) {
         for i in 0..count {
             let j = i + self.below(some.len() - i);

@@ -34,7 +34,7 @@ impl Estimate {
         self.mean + self.margin
     }
 
-    /// With the interval that holds in all of so many comparisons together, in 95 of 100 cases (Bonferroni).
+    /// With the interval that holds in all of this many comparisons together, in 95 of 100 cases (Bonferroni).
     pub fn among(self, comparisons: usize) -> Self {
         if self.count < 2 {
             return self;

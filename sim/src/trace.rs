@@ -239,7 +239,7 @@ impl Row<'_> {
         let unit = text[number.len()..].to_ascii_lowercase();
         let size = number.trim().parse::<f64>().ok().filter(|size| size.is_finite());
         let gib = match (size, unit.as_str()) {
-            // No card has so many GiB.
+            // No card has that many GiB.
             (Some(size), "") if size > VRAM_MOST => size / 1024.0,
             (Some(size), "" | "g" | "gb" | "gib") => size,
             (Some(size), "m" | "mb" | "mib") => size / 1024.0,
@@ -257,7 +257,7 @@ fn plain(name: &str) -> String {
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// Where the columns are that the heading has.
+/// The positions of the heading's columns.
 fn columns(heading: &csv::StringRecord) -> HashMap<&'static str, usize> {
     let names: Vec<String> = heading.iter().map(plain).collect();
     let mut found = HashMap::new();
@@ -268,7 +268,7 @@ fn columns(heading: &csv::StringRecord) -> HashMap<&'static str, usize> {
             found.insert(*name, at);
         }
     }
-    // Where no column is called so, `gpu` is which GPU it is.
+    // Without a column of this name, `gpu` has the model.
     if !found.contains_key(MODEL.0) {
         if let Some(at) = names.iter().position(|name| name == COUNT.0) {
             found.insert(MODEL.0, at);

@@ -261,7 +261,7 @@ fn without_h_nobody_is_excluded_and_cheats_are_slashed() {
     assert!(cheats().count() > 2 && cheats().all(|n| n.slashed));
 }
 
-/// Draws among the same idle nodes again and again; gives how often each was chosen, and its weight.
+/// Draws repeatedly among the same idle nodes; returns how often each was chosen, and its weight.
 fn draws(policy: Policy, count: u64) -> (Vec<u64>, Vec<u64>) {
     let mut ledger = Ledger::new(Memory::quick(11), policy, &[("scarce", 0)]).unwrap();
     const NODES: u32 = 24;

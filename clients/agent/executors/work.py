@@ -70,7 +70,7 @@ def spans(file):
 
 
 def programs():
-    """Where the programs are: BUILT, or where cargo puts them."""
+    """The folder of the programs: BUILT, or cargo's."""
     place = Path(os.environ.get("BUILT") or Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "debug")
     found = {name: place / name for name in ("muster", "muster-agent", "muster-dev", "muster-devnode")}
     missing = [name for name, file in found.items() if not file.is_file()]

@@ -17,7 +17,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Takes note of the newest block.
+    /// Notes the newest block.
     pub fn see(&mut self, head: &Head) {
         self.note(head.number, head.timestamp, Instant::now());
     }

@@ -51,25 +51,25 @@ pub struct Config {
     /// Bytes that must be free where the agent writes; with less, its nodes are paused.
     #[serde(default = "gib")]
     pub least_free: u64,
-    /// Where inputs are and results go.
+    /// The stores of inputs and results.
     pub store: Stores,
     /// Names of models, so that executors and download commands get names instead of ids. Names in `[[node]]` need not be repeated.
     #[serde(default)]
     pub models: Vec<String>,
-    /// Where metrics and health are served; nowhere if left out.
+    /// The address that serves metrics and health; none if left out.
     pub listen: Option<SocketAddr>,
-    /// Where answers are shown while they are made; nowhere if left out.
+    /// The streams of answers; none if left out.
     pub stream: Option<Stream>,
     /// The URL to which urgent messages are posted, as JSON with `text`.
     pub webhook: Option<String>,
-    /// Where models are fetched from and kept, for nodes without a `download` of their own.
+    /// The source and the folder of models, for nodes without a `download` of their own.
     pub hub: Option<Hub>,
     /// The nodes, one for each GPU.
     #[serde(rename = "node")]
     pub nodes: Vec<Node>,
 }
 
-/// Where inputs are read and results are put.
+/// The stores of inputs and results.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stores {
@@ -99,7 +99,7 @@ pub struct Stores {
     pub longest: u64,
 }
 
-/// Where answers are shown while they are made.
+/// The streams of answers while they are made.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {

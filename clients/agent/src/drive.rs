@@ -48,7 +48,7 @@ impl Drive {
         }
     }
 
-    /// How long until something is to be done, if something is.
+    /// The time until the action, if there is one.
     pub fn rest(&self) -> Option<Duration> {
         self.0.map(|(_, at)| at.saturating_duration_since(Instant::now()))
     }

@@ -43,7 +43,7 @@ impl Site {
         Person { key, home, url: self.url.clone(), muster: format!("{:?}", self.world.muster.address()) }
     }
 
-    /// Somebody with so many wei beside their gas.
+    /// Somebody with this many wei beside their gas.
     async fn person(&mut self, wei: u64) -> Person {
         let key = self.world.actor(wei).await;
         self.is(key.to_bytes())
@@ -407,7 +407,7 @@ async fn why_asks_the_nodes_agent() {
     let failed = operator.fails(1, &["node", "why", "--metrics", "127.0.0.1:1"]);
     assert!(failed["error"].as_str().unwrap().contains("no agent answers at http://127.0.0.1:1/metrics"), "{failed}");
 
-    // Where it is gone, its journal is there still.
+    // With the agent gone, its journal is still there.
     let state = site.homes.path().join("state");
     let why = ["node", "why", "--state", state.to_str().unwrap()];
     let failed = operator.fails(1, &why);

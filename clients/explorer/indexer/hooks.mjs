@@ -71,7 +71,7 @@ async function lookAt(indexer, signal) {
 }
 
 /**
- * Events of a hook after its mark, in their order: all, or as many as there are before enough of them are to be sent.
+ * Events of a hook after its mark, in their order: all, or enough for the next messages.
  * @param {string} indexer @param {Hook} hook @param {Mark} mark @param {AbortSignal} signal
  */
 async function eventsOf(indexer, { nodes, events }, { after, sent }, signal) {

@@ -418,14 +418,16 @@ export const payment = onchainTable(
     event: t.bigint().notNull(),
     part: t.numeric(NUMBER).notNull(),
     pot: t.text().notNull(),
-    /** Whose: of stakes, credit and unbonding stake. */
+    /** The owner of stakes, credit and unbonding stake. */
     account: t.hex(),
     node: t.numeric(NUMBER),
     task: t.bigint(),
     /** Less than 0 where it leaves the pot. */
     amount: t.bigint().notNull(),
-    /** Why: "fee", "pay", "refund", "startFee", "rest", "stake", "return", "release", "withdrawal", "slash", "groupFee", "sweep",
-     * "leftOut" (of a batch). */
+    /**
+     * The reason: "fee", "pay", "refund", "startFee", "rest", "stake", "return", "release", "withdrawal", "slash", "groupFee", "sweep",
+     * "leftOut" (of a batch).
+     */
     reason: t.text().notNull(),
     at: t.bigint().notNull(),
   }),

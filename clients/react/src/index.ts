@@ -32,7 +32,7 @@ import { type ReactNode, createContext, createElement, useContext } from "react"
 /** A network, and the viem client for it: of wagmi's, `useConnectorClient().data` signs and `useClient()` reads. */
 export interface MusterConfig extends MusterParameters {
   client: MusterClient;
-  /** Where results are looked for, unless a hook is told otherwise. */
+  /** The stores of results, unless a hook has others. */
   stores?: readonly (Store | string)[] | undefined;
 }
 

@@ -15,7 +15,7 @@ pub trait Chain {
     fn keccak(&self, bytes: &[u8]) -> [u8; 32];
     /// The hash of an earlier block, if there is one.
     fn block_hash(&self, number: u64) -> Option<[u8; 32]>;
-    /// A log: so many topics of 32 bytes, and then its data.
+    /// A log: the number of its topics, of 32 bytes each, and the topics followed by its data.
     fn log(&mut self, topics: usize, bytes: &[u8]);
     /// A mark of the present state of writes and logs.
     fn mark(&self) -> u32;

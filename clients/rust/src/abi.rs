@@ -21,7 +21,7 @@ pub use IMuster::IMusterErrors as Reason;
 
 const SOURCE: &str = include_str!("IMuster.sol");
 
-/// Why a call was refused.
+/// The reason why a call was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// One of the contract's own errors.

@@ -1,4 +1,4 @@
-//! Where reading has come to: a block by number and hash, and some before it to go back to.
+//! A reading position: a block by number and hash, and earlier ones to go back to.
 
 use std::collections::VecDeque;
 

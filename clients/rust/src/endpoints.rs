@@ -68,7 +68,7 @@ impl Default for Settings {
 pub struct Standing {
     /// Its scheme and host.
     pub node: String,
-    /// Why it is not asked; none if it is.
+    /// The fault for which it is not asked; `None` if it is.
     pub fault: Option<Fault>,
     /// Its newest block when the nodes were compared last.
     pub head: Option<u64>,

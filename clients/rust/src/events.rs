@@ -79,20 +79,20 @@ pub enum Batch {
     Events {
         /// The events; at least one.
         events: Vec<Logged>,
-        /// Where reading goes on.
+        /// The position after it.
         cursor: Cursor,
     },
     /// The chain was reorganised: events delivered from later blocks are void. The events of the new blocks follow.
     Undone {
         /// The last block that is still valid; one before the first that is read, if none is.
         to: u64,
-        /// Where reading goes on.
+        /// The position after it.
         cursor: Cursor,
     },
 }
 
 impl Batch {
-    /// Where reading goes on.
+    /// The position after it.
     pub fn cursor(&self) -> &Cursor {
         let (Batch::Events { cursor, .. } | Batch::Undone { cursor, .. }) = self;
         cursor
@@ -165,7 +165,7 @@ impl Events {
         Ok(Self { endpoints, cursor, file: None, saved: Instant::now(), complaint: None, span, pulse, told, reading })
     }
 
-    /// Where reading has come to.
+    /// The present position.
     pub fn cursor(&self) -> &Cursor {
         &self.cursor
     }

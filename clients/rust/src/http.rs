@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::Error;
 
-/// Why a node did not answer a request, or is not asked.
+/// The reason why a node did not answer a request, or is not asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {

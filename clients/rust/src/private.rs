@@ -17,7 +17,7 @@ pub const SEALED: &[u8] = b"muster sealed 1\n";
 /// The prefix of the entry by which an account publishes its key beside its stores.
 const ENTRY: &str = "age:";
 
-/// Why sealed bytes cannot be opened, or bytes cannot be sealed.
+/// The reason why sealed bytes cannot be opened, or bytes cannot be sealed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrivateError {

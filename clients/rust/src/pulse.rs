@@ -112,7 +112,7 @@ impl Default for Pulse {
     }
 }
 
-/// Where endpoints usually answer by WebSocket: under the same address.
+/// The usual WebSocket address of an endpoint: the same address.
 pub(crate) fn beside(url: &Url) -> Option<Url> {
     let mut url = url.clone();
     let scheme = if url.scheme() == "https" { "wss" } else { "ws" };

@@ -102,7 +102,7 @@ impl NoResult {
     }
 }
 
-/// Where results are looked for.
+/// The stores to look for results in, and how.
 #[derive(Clone, Default)]
 pub struct Lookup {
     /// Asked first: stores named for this task.

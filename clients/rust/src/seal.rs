@@ -24,7 +24,7 @@ pub fn digest_of(bytes: &[u8]) -> B256 {
     B256::from_slice(digest::digest(&digest::SHA256, bytes).as_ref())
 }
 
-/// Why a sealed result, or a note, does not open.
+/// The reason why a sealed result, or a note, does not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {

@@ -14,7 +14,7 @@ const muster = new Contract(MUSTER, musterAbi, new Wallet(PRIVATE_KEY, provider)
 const model = BigInt(keccak("stabilityai/sdxl-turbo").slice(0, 12)); // the hash's first five bytes
 const inputDigest = sha256(toUtf8Bytes("a horse on the moon"));
 const spec = { kind: 0, units: 1, vram: 24, gpu: 0, redundancy: 0, flags: 0, inputDigest, models: [model] };
-// Where there is no Muster this throws, before anything is paid.
+// Without a Muster at the address this throws, before anything is paid.
 const { leastFee } = await muster.estimate(spec.kind, spec.units);
 
 // A transaction that failed throws too.

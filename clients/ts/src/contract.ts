@@ -94,7 +94,7 @@ export async function readMuster<name extends ViewName>(
   }
 }
 
-/** Where Multicall3 is on any chain that has it. */
+/** The address of Multicall3 on any chain that has it. */
 const MULTICALL: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
 /** Bytes of calls in one multicall: nodes bound the gas of a call. */
 const BATCH = 32_768;

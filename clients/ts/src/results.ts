@@ -70,7 +70,7 @@ async function openOwn(bytes: Uint8Array, identity: string | undefined): Promise
 
 // ---------------------------------------------------------------- getting
 
-/** Where and how to look for a result. */
+/** The stores to look for a result in, and how. */
 export type RetrievalParameters = Bounds & {
   /** The stores asked first. */
   stores?: Stores | undefined;

@@ -35,7 +35,7 @@ const blocks = Object.fromEntries(
 );
 
 let network;
-/** Where an example finds the network. */
+/** The network's address for an example. */
 let settings;
 before(async () => {
   await run("npm", ["init", "-y"]);

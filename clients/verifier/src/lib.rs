@@ -137,7 +137,7 @@ pub extern "C" fn part(high: u64, low: u64, bps: u32, half: u32) -> u64 {
     half_of(share_bps(whole(high, low), bps as u16), half)
 }
 
-/// H, a wad, after so many seconds of recovery.
+/// H, a wad, after this many seconds of recovery.
 #[no_mangle]
 pub extern "C" fn recover(h: u64, elapsed: u64, tau: u32) -> u64 {
     qos::recover(h, elapsed, tau)
@@ -155,7 +155,7 @@ pub extern "C" fn boost(h: u64, boost_ppm: u32) -> u64 {
     qos::boost(h, boost_ppm)
 }
 
-/// Q_long / Q_max, a wad: of so many scores with this sum.
+/// Q_long / Q_max, a wad: of this many scores with this sum.
 #[no_mangle]
 pub extern "C" fn long_term(sum: u32, count: u32) -> u64 {
     qos::long_term(sum as u16, count as u8)

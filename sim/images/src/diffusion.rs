@@ -41,7 +41,7 @@ pub enum Numbers {
 }
 
 impl Numbers {
-    /// The nearest number with so many significant bits; exponents are not bounded.
+    /// The nearest number with this many significant bits; exponents are not bounded.
     fn round(self, value: f32) -> f32 {
         let dropped = match self {
             Self::Single => return value,

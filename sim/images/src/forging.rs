@@ -7,7 +7,7 @@ use crate::hashing::NODES;
 
 /// Brightnesses that the hash compares: nine in a row, eight rows.
 const CELLS: (usize, usize) = (9, 8);
-/// Rounds until it is given up.
+/// The most rounds.
 const ROUNDS: u32 = 200;
 
 /// A forged image.
@@ -23,7 +23,7 @@ pub struct Forged {
     pub rounds: u32,
 }
 
-/// Bends an image until its hash differs from the wanted one in at most so many bits: adds a smooth pattern, made stronger where a
+/// Bends an image until its hash differs from the wanted one in at most `most` bits: adds a smooth pattern, made stronger where a
 /// bit is wrong.
 pub fn bend(image: &RgbImage, wanted: u64, most: u32) -> Forged {
     let (width, height) = image.dimensions();

@@ -51,7 +51,7 @@ impl Scene {
         KINDS[(self.number % KINDS.len() as u64) as usize]
     }
 
-    /// Paints it, square, with so many pixels a side, each the mean of four places.
+    /// Paints it, square, with this many pixels a side, each the mean of four places.
     pub fn paint(self, side: u32) -> RgbImage {
         let mut hand = Hand {
             composition: Random::named(&[1, self.number]),
@@ -79,7 +79,7 @@ impl Scene {
     }
 }
 
-/// Where a scene's numbers come from.
+/// The source of a scene's numbers.
 struct Hand {
     composition: Random,
     seed: Random,

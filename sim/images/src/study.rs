@@ -288,7 +288,7 @@ fn steps(prompts: u64) -> Vec<Pairs> {
     runs.iter().enumerate().map(|(i, (name, _))| Pairs::new(name.clone(), of(i))).collect()
 }
 
-/// Contrast brought down to so many levels around grey, then noise of one level, twice.
+/// Reduces the contrast to a few levels around grey, then adds noise of one level, twice.
 fn faint(scenes: &[RgbImage]) -> Vec<Pairs> {
     [64, 32, 16, 8, 4, 2, 0]
         .map(|levels: u8| {

@@ -18,7 +18,7 @@ const POINTS: u64 = 1 << 32;
 pub enum Division {
     /// Not at all.
     None,
-    /// Where they are: each region has as many nodes, and as many tasks but for luck.
+    /// By location: each region has as many nodes, and, except for chance, as many tasks.
     Region,
     /// The same, but each region's share of tasks deviates from its nodes' share, uniformly by up to this many per cent.
     Uneven(u32),
@@ -48,7 +48,7 @@ pub struct Divided {
     pub tasks: u64,
 }
 
-/// Runs a network of this profile, divided into so many instances.
+/// Runs a network of this profile, divided into this many instances.
 ///
 /// # Errors
 /// A contract that can't be made.
@@ -107,7 +107,7 @@ fn split(
     let count = if division == Division::None { 1 } else { instances.max(1) as usize };
     let mut parts: Vec<(Vec<NodeSpec>, Vec<TaskSpec>)> = vec![(vec![], vec![]); count];
     let random = &mut Random::named(&[seed, 7]);
-    // Where the demand of each region ends, of all of it.
+    // The end of each region's demand, as a part of all demand.
     let mut sum = 0;
     let ends: Vec<usize> = (0..count)
         .map(|_| {

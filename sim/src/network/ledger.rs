@@ -55,8 +55,7 @@ impl Party {
 
 /// The same contract elsewhere, to which every call goes first.
 pub trait Mirror {
-    /// Makes the call at `now`; gives the block it was made in, and its time. Sets the hashes that the simulator's
-    /// contract is to see.
+    /// Makes the call at `now`; returns its block and the block's time. Sets the hashes that the simulator's contract must see.
     fn call(&mut self, host: &mut Memory, now: u64, by: Party, value: u128, calldata: &[u8]) -> (u64, u64);
     /// Compares the results of a call: the answer or the refusal, the host's words, and the logs in it, which are the call's.
     fn compare(&mut self, host: &mut Memory, calldata: &[u8], outcome: &Result<Vec<u8>, Refusal>);

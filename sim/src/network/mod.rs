@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(())
 }
 
-/// Paints the pictures from the table beside them: after a run, and again after a change of how they are painted.
+/// Paints the pictures from the table beside them: after a run, or again after a change of the painting.
 ///
 /// # Errors
 /// A table that is not there or was not written by [`run`], and a file that can't be written.

@@ -89,7 +89,7 @@ pub struct Report {
     pub asked: u64,
     /// Creations that were refused.
     pub refused: u64,
-    /// Starts of tasks, on each of three nodes where they take so many; validators are not counted.
+    /// Starts of tasks, counting each of three nodes of a replicated one; validators are not counted.
     pub started: u64,
     /// Of the starts, those on a node that held every model.
     pub local: u64,

@@ -39,7 +39,7 @@ const GPUS: [(&str, u16, u32, usize); 6] = [
 /// How a node behaves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
-    /// Answers, but for 3 tasks in 1,000 that it never answers and 1 in 2,000 that it reports as impossible.
+    /// Answers, except for 3 tasks in 1,000 that it never answers and 1 in 2,000 that it reports as impossible.
     Steady,
     /// Like steady, but 0.6 times as fast as its GPU should be.
     Slow,
@@ -149,7 +149,7 @@ pub struct TaskSpec {
     pub redundancy: u8,
 }
 
-/// The policy of a task; of a thousand tasks so many are replicated, and of the others so many sampled.
+/// The policy of a task: `grouped` of a thousand tasks are replicated, and `sampled` of a thousand others are sampled.
 fn redundancy(random: &mut Random, grouped: u32, sampled: u32) -> u8 {
     let mut lot = |share: u32| random.below(1_000) < share as usize;
     match (lot(grouped), lot(sampled)) {
@@ -178,7 +178,7 @@ pub struct Profile {
     pub price: u32,
     /// Of a thousand nodes, how many are slow, flaky, dead, broken, cheats, sly and withholding; the others are steady.
     pub mix: [usize; 7],
-    /// Whether there are just so many of each, the first nodes being slow and so on; else it is a matter of luck.
+    /// Whether there are exact numbers of each, the first nodes being slow and so on; otherwise chance decides.
     pub even: bool,
     /// Mean seconds between a flaky node's outages, and their mean length.
     pub outages: (u64, u64),
@@ -260,7 +260,7 @@ impl Zipf {
     }
 }
 
-/// The part of all demand for base models that is for one of them: from where to where, of so many points.
+/// The part of all demand for base models that is for one of them: its beginning and end on a scale of `points`.
 pub fn model_span(model: u64, points: u64) -> (u64, u64) {
     let Zipf(sums) = Zipf::new(BASE_MODELS);
     let at = (model.max(1) as usize - 1).min(BASE_MODELS - 1);
@@ -396,8 +396,8 @@ impl Source {
         Self::MadeUp { profile: profile.clone(), gap, seed, next: 0, clock: 0, zipf }
     }
 
-    /// Tasks of a trace, arriving `speed` times as fast; fees are drawn by the seed, and which are under policies 2 and 1, of a
-    /// thousand so many.
+    /// Tasks of a trace, arriving `speed` times as fast. The seed decides their fees, and which of them are under policies 2 and 1: these are
+    /// the shares in thousandths.
     pub fn traced(requests: &[Request], speed: f64, (grouped, sampled): (u32, u32), seed: u64) -> Self {
         let mut names = HashMap::new();
         let mut applications = HashMap::new();

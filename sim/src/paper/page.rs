@@ -311,7 +311,7 @@ fn readings(page: &mut String, lab: &Lab, v: &Variant) {
     }
 }
 
-/// Where no group reaches the target.
+/// The rounds in which no group reaches the target.
 fn fallbacks(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str(
         "### Tight-fit when no group meets the target\n\n\

@@ -116,7 +116,7 @@ pub fn very_large(members: Estimate, grown: Estimate, most: usize) -> Verdict {
     }
 }
 
-/// "Immediately starts by reducing": so many of the runs at once; in part if the mean is clearly reduced a little later.
+/// "Immediately starts by reducing": by the number of runs that do so at once; in part if the mean is clearly reduced a little later.
 pub fn at_once(runs: usize, all: usize, later: Estimate) -> Verdict {
     if runs * 10 >= all * 9 {
         Verdict::Holds

@@ -162,7 +162,7 @@ impl World {
         self.chances.len() as u32 + 1..=self.field.nodes()
     }
 
-    /// Lets the farmer's nodes join; gives the scope that is theirs alone.
+    /// Lets the farmer's nodes join; returns the scope that is theirs alone.
     fn admit(&mut self, farmers: usize, price: &mut Price) -> Scope {
         let mut own = 0;
         for _ in 0..farmers {

@@ -27,14 +27,14 @@ pub fn honestly(random: &mut Random, chance: u64) -> Answer {
     }
 }
 
-/// Where the target comes from.
+/// The source of the target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// Given, a wad.
     Given(u64),
     /// The contract computes it from the pool of a draw.
     Predictive,
-    /// The application computes it as often, by the same code, from the ratings of all nodes, and gives it.
+    /// The application computes it as often, by the same code, from the ratings of all nodes, and sets it.
     Outside,
 }
 

@@ -16,7 +16,7 @@ use crate::statistics::Estimate;
 /// Measured gas.
 const GAS: &str = include_str!("../../../test/bench/gas.snap");
 
-/// The gas of an operation among so many nodes, not cached: the most in the snapshot.
+/// The gas of an operation among this many nodes, not cached: the most in the snapshot.
 fn gas(operation: &str, nodes: u32) -> u64 {
     let row = format!("{operation}, {nodes} nodes, 0 queued, not cached: ");
     let of = |line: &str| line.strip_prefix(&row)?.split(' ').next_back()?.parse().ok();
@@ -99,7 +99,7 @@ fn short(computed: &[f64], targets: &Targets) -> Estimate {
     over(computed, &targets.gains, |gain| *gain, |gain| *gain)
 }
 
-/// How many come within so many percent, and how many clearly do not: by the whole of their interval.
+/// How many come within this many percent, and how many clearly do not: by the whole of their interval.
 fn within<'a>(targets: impl IntoIterator<Item = &'a Targets>, percent: f64, gains: Gains) -> (usize, usize) {
     let estimates: Vec<Estimate> = targets.into_iter().map(|t| short(gains(t), t)).collect();
     let count = |of: &dyn Fn(&Estimate) -> bool| estimates.iter().filter(|e| of(e)).count();

@@ -144,7 +144,7 @@ export class Scene {
     for (const row of await this.#periods()) add(row, more);
   }
 
-  /** Notes in them how the network stands now. */
+  /** Records the network's present state in them. */
   async #level() {
     const { nodesJoined: nodes, queued: waiting, stakes, reserve, treasuryBalance: treasury, burnt: burntEver } = await this.network();
     for (const row of await this.#periods()) Object.assign(row, { nodes, waiting, stakes, reserve, treasury, burntEver });

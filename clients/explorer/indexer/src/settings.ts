@@ -55,7 +55,7 @@ export const chainId = process.env.CHAIN_ID ? Number(process.env.CHAIN_ID) : awa
 /** The chain's newest block. */
 export const newestBlock = async (): Promise<number> => Number(await client.getBlockNumber({ cacheTime: 0 }));
 
-/** Where a chain with Stylus says how long programs run. */
+/** The precompile of a chain with Stylus that tells how long programs run. */
 const ARB_WASM = "0x0000000000000000000000000000000000000071";
 const programTimeLeft = parseAbi(["function programTimeLeft(address program) view returns (uint64)", "error ProgramExpired(uint64 age)", "error ProgramNeedsUpgrade(uint16 version, uint16 needed)"]);
 /** The seconds for which a program still runs; 0 for one that does not, null if it is no program or the chain does not say. */

@@ -45,7 +45,7 @@ async function send(functionName: "nameModel" | "createTask" | "dispatch" | "exp
   assert.equal(status, "success", functionName);
   return parseEventLogs({ abi: musterAbi, logs });
 }
-/** A contract that is nobody's logs something as it is created. */
+/** A contract without an owner logs something as it is created. */
 const log = () => createWalletClient({ account, transport: http(url) }).sendTransaction({ chain: null, data: "0x60006000a000", gas: 5_000_000n });
 const spec = { kind: 0, units: 1, vram: 8, gpu: 0, redundancy: 0, flags: 1, inputDigest: `0x${"11".repeat(32)}`, models: [] };
 const create = () => send("createTask", [spec], parseEther("1"));

@@ -38,7 +38,7 @@ export class Indexer {
     return data;
   }
 
-  /** The block that it has come to; -1 where it cannot be asked. */
+  /** The newest indexed block; -1 if it does not answer. */
   async block(): Promise<number> {
     try {
       const status = (await (await fetch(new URL("/status", this.url))).json()) as Record<string, { block: { number: number } }>;
@@ -48,7 +48,7 @@ export class Indexer {
     }
   }
 
-  /** Waits until it has come to a block. */
+  /** Waits until it has indexed a block. */
   async reach(block: number, milliseconds = 600_000) {
     for (const until = Date.now() + milliseconds; (await this.block()) < block; ) {
       if (Date.now() > until) throw new Error(`the indexer is at ${await this.block()}, not at block ${block}, after ${milliseconds / 1_000} s`);

@@ -138,7 +138,7 @@ export interface Options {
   views?: string;
   /** PostgreSQL; PGlite in a directory of the schema's name without it. */
   database?: string | undefined;
-  /** The environment, where it is to differ. */
+  /** Changed variables of the environment. */
   settings?: Record<string, string>;
 }
 

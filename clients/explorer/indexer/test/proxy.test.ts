@@ -23,7 +23,7 @@ const SCHEMA = "proxied";
 const LIMIT = 40;
 /** Live queries of SQL that Ponder answers at once. */
 const LIVE_QUERIES = 1_000;
-/** Requests are read for at most so long by Caddyfile, in milliseconds; a stream goes on. */
+/** Caddyfile's limit for reading a request, in milliseconds; a stream goes on. */
 const READ = 10_000;
 /** Streams that an address may have open, at each server. */
 const STREAMS = 3;
@@ -69,7 +69,7 @@ const ask = (path: string, { from = "127.0.0.1", headers = {}, body, at = origin
     request.on("error", reject).end(body);
   });
 
-/** Listens, and gives the answer when it begins. */
+/** Listens, and returns the answer once it begins. */
 const listen = (path: string, { from = "127.0.0.1", headers = {}, at = origin }: Asking = {}): Promise<http.IncomingMessage> =>
   new Promise((resolve, reject) => http.get(new URL(path, at), { agent: false, localAddress: from, headers }, resolve).on("error", reject));
 /** The refusal of a stream. */
@@ -185,7 +185,7 @@ test("an address that asks too often is refused, whatever it says of itself, and
 test("an address has only so many streams open at a server, and one that it closes makes room", { skip }, async () => {
   const from = "127.0.6.1";
   const open: http.IncomingMessage[] = [];
-  /** Listens so often, and gives the refusals. */
+  /** Listens this many times, and returns the refusals. */
   const attempt = async (times: number) => {
     const refused: http.IncomingMessage[] = [];
     for (let i = 0; i < times; i++) {
@@ -285,7 +285,7 @@ test("events come through one by one, not compressed and not kept back; and a se
       const [statuses, connected] = [new Map<string, number>(), viewers.map((viewer) => viewer.connected)];
       let isOver = false;
       const asking = (async () => {
-        // So slowly that no address comes to its limit, however long it takes.
+        // Slowly enough that no address comes to its limit, on any machine.
         for (let i = 0; !isOver; i = (i + 1) % 200, await sleep(10)) {
           const status = await ask("/api/network", { from: `127.0.4.${i + 1}` }).then((answer) => String(answer.status), (error: Error) => error.message);
           statuses.set(status, (statuses.get(status) ?? 0) + 1);

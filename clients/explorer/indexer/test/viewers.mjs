@@ -70,7 +70,7 @@ function listen(url, onMessage, onError) {
   };
 }
 
-/** Writes an event into the database as the indexer would, in a transaction that is left to be committed; gives its number and its block. */
+/** Writes an event into the database as the indexer would, in a transaction that the caller commits; returns its number and its block. */
 export async function begin(client, schema, node) {
   const at = Math.floor(Date.now() / 1_000);
   await client.query("begin");
@@ -84,7 +84,7 @@ export async function begin(client, schema, node) {
 
 /** Milliseconds for which the last event is waited for. */
 const LAST = 30_000;
-/** Of so many viewers one opens the empty page too, by as many requests, one after the other where a viewer does so. */
+/** One of this many viewers opens the empty page too, by as many requests, one after the other where a viewer does so. */
 const EACH = 10;
 
 /** The milliseconds for which the page waits for a followed answer before it asks; and until a view has settled. */

@@ -395,7 +395,7 @@ export interface Draws {
   outside: number;
   /** The most that any won, or could have by chance. */
   top: number;
-  /** Why starts are not among the draws. */
+  /** The reasons why starts are not among the draws, with counts. */
   leftOut: { queued: number; several: number; rated: number; searched: number; missed: number; passed: number };
   /** Events that the indexer has not counted yet. */
   behind: number;

@@ -20,9 +20,9 @@ export interface Config {
   blockExplorer: string;
   /** Stores of inputs and results, by their URLs. */
   stores: string[];
-  /** Where inputs can be put (PUT under the digest); empty for nowhere. */
+  /** The store for inputs (PUT under the digest); empty for none. */
   upload: string;
-  /** Where the documentation and the sources are; empty for nowhere. */
+  /** The addresses of the documentation and the sources; empty for none. */
   docs: string;
   source: string;
 }

@@ -10,7 +10,7 @@ export const compact = (value: number | bigint): string => short.format(value);
 export const percent = (share: number, digits = 1): string => (Number.isFinite(share) ? `${(share * 100).toFixed(digits)} %` : "–");
 /** How often. */
 export const times = (n: number): string => ["never", "once", "twice"][n] ?? `${n} times`;
-/** A wad with so many digits. */
+/** A wad with this many digits. */
 export const wad = (value: bigint, digits = 3): string => (Number(value) / 1e18).toFixed(digits);
 
 /** Wei as tokens: whole numbers exactly, and smaller parts to four significant digits; in a smaller unit if all digits would be zeros. */

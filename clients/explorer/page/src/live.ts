@@ -8,7 +8,7 @@ import { config } from "./config";
 
 /** The state of the data, and the obstacles to newer data. */
 export interface Live extends State {
-  /** Why nothing is heard of the indexer. */
+  /** The reason why the indexer does not answer. */
   error: string | undefined;
   /** By how many seconds the chain's clock is ahead of this machine's; development chains are moved on by hand. */
   ahead: number;

@@ -5,7 +5,7 @@ import type { Core } from "./core";
 
 export { type Draw, candidatesOf } from "../../indexer/src/fairness/replay";
 
-/** Beyond so many events nothing is replayed in a browser. */
+/** The most events that a browser replays. */
 export const MOST = 200_000;
 
 /** Events of these carry it on. */

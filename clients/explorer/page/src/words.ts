@@ -155,7 +155,7 @@ export function told({ name, args, node, model, at }: Event, { parameters = [], 
   }
 }
 
-/** Why a check came out as it did: the package names amounts in wei, and outcomes by their numbers. */
+/** A check's reason in words: the package names amounts in wei, and outcomes by their numbers. */
 export function because({ subject, because }: Pick<Check, "subject" | "because">): string {
   if (subject === "payout" || subject === "slashes") return because.replace(/(?<!policy )\b\d+\b(?! s\b)/g, (wei) => money(BigInt(wei)));
   if (subject === "judgement") return because.replace(/(?<=outcome |where )\d\b/g, (outcome) => `“${GROUP[Number(outcome)]}”`);

@@ -17,7 +17,7 @@ export const BLOCK_EXPLORER = "https://explorer.example";
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json" };
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Waits for something to be true; gives it. */
+/** Waits for a condition; returns its value. */
 export async function until(what, is, seconds = 300) {
   const end = Date.now() + seconds * 1_000;
   for (;;) {

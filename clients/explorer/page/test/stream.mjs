@@ -9,7 +9,7 @@ import { FEE, sleep, until } from "./network.mjs";
 const [MOST_MB, LEAST_SHARE] = [150, 0.5];
 const GAS = 3_000_000n;
 
-/** Creates tasks as fast as the node takes them, from several accounts at once; gives how many there were at last. */
+/** Creates tasks as fast as the node takes them, from several accounts at once; returns their final number. */
 async function pour({ network }, number) {
   const { client, address, chain } = network;
   const spec = specOf({ kind: TaskKind.gpt, input: "one of many" });

@@ -73,7 +73,7 @@ export interface TestNetwork {
   /** An application's client. */
   readonly client: TestClient;
   readonly nodes: readonly TestNode[];
-  /** Where nodes publish that they put their results, and look for inputs first; `storeUrl` serves the same by HTTP, with PUT. */
+  /** The nodes' store, which they publish for their results and also look for inputs in first; `storeUrl` serves the same by HTTP, with PUT. */
   readonly store: Store;
   readonly storeUrl: string;
   /** The client of another funded account. */

@@ -4,7 +4,7 @@ import { sha256 } from "viem";
 
 interface Show {
   bytes: Uint8Array;
-  /** Where each piece ends. */
+  /** The end of each piece. */
   ends: number[];
   over: boolean;
   readers: Map<ServerResponse, number>;

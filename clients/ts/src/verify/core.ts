@@ -6,7 +6,7 @@ import { verifier } from "../generated/verifier.js";
 export type Stage = "none" | "answered" | "failed" | "withheld" | "timedOut";
 const STAGES: readonly Stage[] = ["none", "answered", "failed", "withheld", "timedOut"];
 
-/** A member of a group that is to be judged. */
+/** A member of a group before its judgement. */
 export interface Standing {
   stage: Stage;
   /** Seconds from its start to its commitment. */

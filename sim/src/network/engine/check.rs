@@ -3,7 +3,7 @@
 /// How far a member is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// It runs the task, or is to begin.
+    /// It runs the task, or will begin.
     Open,
     Committed,
     Revealed,

@@ -171,7 +171,7 @@ pub struct Engine {
     open: u64,
     arrivals: u64,
     last_arrival: u64,
-    /// When a task came, started or ended last, but for those that nobody took.
+    /// The last arrival, start or end of a task, except ends without a start.
     active: u64,
     /// Ticks that a task may be queued.
     queue_time: u64,
@@ -506,7 +506,7 @@ impl Engine {
         self.fetch();
     }
 
-    /// Creates a task; gives its id.
+    /// Creates a task; returns its id.
     fn create(&mut self, spec: &TaskSpec) -> Option<u32> {
         let gpu = match &spec.gpu {
             // Nobody with this GPU ever joined: any with its VRAM will do.
@@ -785,14 +785,14 @@ impl Engine {
         }
     }
 
-    /// Takes note of a timeout that lowered a node's H.
+    /// Notes a timeout that lowered a node's H.
     fn lower(&mut self, i: u32) {
         let tick = self.tick;
         self.actor(i).lowered_at = Some(tick);
         self.report.lowered += 1;
     }
 
-    /// Takes note of a node whose H has recovered.
+    /// Notes a node whose H has recovered.
     fn watch(&mut self, node: u32) {
         let i = self.of_number[node as usize];
         let Some(from) = self.actor(i).lowered_at else { return };

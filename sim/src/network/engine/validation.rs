@@ -407,7 +407,7 @@ impl Engine {
         }
     }
 
-    /// Takes note of whether open commitments keep a node from work.
+    /// Notes whether open commitments keep a node from work.
     fn check_held(&mut self, i: u32) {
         let held = self.ledger.node(self.actors[i as usize].number).held();
         let tick = self.tick;

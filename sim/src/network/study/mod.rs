@@ -222,7 +222,7 @@ impl Results {
         self.rows.values().map(Vec::len).sum()
     }
 
-    /// Runs arrangements, each with so many seeds, and adds their values.
+    /// Runs arrangements, each with this many seeds, and adds their values.
     ///
     /// # Errors
     /// See [`simulate`].

@@ -136,5 +136,5 @@ export function follow(questions: ReadonlyMap<string, Question>, now: State, tel
   };
 }
 
-/** Whether so many more can be followed. */
+/** Whether there is room for these questions. */
 export const hasRoomFor = (asked: Iterable<string>): boolean => followed.size + [...asked].filter((one) => !followed.has(one)).length <= MOST_IN_ALL;

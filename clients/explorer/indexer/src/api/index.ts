@@ -16,7 +16,7 @@ import { bounded } from "./sql";
 import { stateNow } from "./state";
 import { programs } from "./sums";
 
-/** Where the page's build is, seen from the working directory. */
+/** The folder of the page's build, relative to the working directory. */
 const page = process.env.PAGE || "../page/dist";
 
 const app = new Hono();

@@ -39,7 +39,7 @@ export const live =
     }
     // A listener without room gets states alone, and asks.
     if (!hasRoomFor(questions.keys())) questions.clear();
-    // No proxy is to keep it back.
+    // Keeps proxies from buffering it.
     c.header("x-accel-buffering", "no");
     return streamSSE(c, async (stream) => {
       let wake = () => {};

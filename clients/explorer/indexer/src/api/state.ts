@@ -8,7 +8,7 @@ import { chainId, newestBlock, startBlock } from "../settings";
 const PERIOD = 250;
 /** Without requests for this long, there are no looks. */
 const IDLE = 10_000;
-/** The pace is that of so many milliseconds. */
+/** The milliseconds over which the pace is measured. */
 const PACE = 60_000;
 /** How often the chain is asked for its newest block, in milliseconds. */
 const HEAD = 2_000;

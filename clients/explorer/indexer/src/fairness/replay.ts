@@ -74,7 +74,7 @@ interface Team {
   right: number[];
 }
 
-/** Why a start is not among the draws. */
+/** The reasons why a start is not among the draws, with counts. */
 export interface LeftOut {
   queued: number;
   several: number;
@@ -82,7 +82,7 @@ export interface LeftOut {
   rated: number;
   searched: number;
   missed: number;
-  /** Draws among so many holders that only every so-manyth is looked at. */
+  /** Draws among many holders of which only a part is looked at. */
   passed: number;
 }
 
@@ -410,7 +410,7 @@ export class Replay {
       }
       case "GroupSettled": {
         const team = this.#teams.get(number(args.group));
-        // Where the group is not scored it takes so many right members.
+        // A group without scores needs this many right members.
         if (team && !team.scored && team.right.length >= this.#parameter(parameterNumbers.boostPool))
           for (const right of team.right) this.#boost(this.#node(right), now, task?.estimate ?? 0);
         this.#teams.delete(number(args.group));

@@ -38,13 +38,13 @@ export interface Fairness {
 }
 
 const BEYOND = 0.05;
-/** Draws among at most so many candidates are told to each of them. */
+/** Draws among at most this many candidates update each of them. */
 const FEW = 64;
-/** Of draws among this many holders of a model, every so-manyth is looked at that this many are weighed for each. */
+/** Above this many holders of a model only a part of the draws is looked at: on average, this many holders are weighed for each draw. */
 const HOLDERS = 2_000;
 /** H counts as 1 from here on: the error of the weight is less than a ten-thousandth. */
 const WHOLE = WAD - WAD / 10_000n;
-/** Nodes that recover are weighed at most so many times in a second of the chain's. */
+/** Recovering nodes are weighed at most this many times in a second of the chain's. */
 const LOOKS = 1_000;
 /** Weights are added up as parts of a node's of weight one. */
 const ONE = 1e18;
@@ -245,7 +245,7 @@ export class Shares extends Replay {
     }
     const draws = this.#draws;
     const nodes: Fair[] = [];
-    // Šidák: that none of so many independent nodes is outside has the probability 0.95.
+    // Šidák: with this bound, the probability that none of the independent nodes is outside is 0.95.
     const alarm = 1 - (1 - BEYOND) ** (1 / found.length);
     for (const [i, { number, won, many, few }] of found.entries()) {
       if (i % 500 === 499) await pause();

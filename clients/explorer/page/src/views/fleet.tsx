@@ -30,7 +30,7 @@ export function FleetView() {
   try {
     localStorage.setItem(STORE, own.join());
   } catch {
-    // Where nothing may be stored, the address has it all the same.
+    // If nothing may be stored, the address still has it.
   }
   const asked = useAsked(`fleet ${own.join()}`, (signal) => {
     const today = BigInt(Math.floor(chainNow() / 86_400) * 86_400);

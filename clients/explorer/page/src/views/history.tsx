@@ -211,7 +211,7 @@ function Acts({ acts, parameters, groups }: Pick<Data, "acts" | "parameters" | "
   );
 }
 
-/** Programs that run for less than this many seconds want somebody's attention. */
+/** Programs that run for less than this many seconds need attention. */
 const SOON = 180 * 86_400;
 
 function Programs() {
