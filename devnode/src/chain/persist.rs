@@ -114,7 +114,7 @@ impl Chain {
         let mut kept = self.0.journal.lock();
         let Some(journal) = &mut *kept else { return };
         if let Err(error) = journal.write(&op()) {
-            eprintln!("muster-devnode: {}: {error}; what happens from now on is not kept", journal.path.display());
+            eprintln!("muster-devnode: {}: {error}; changes from now on are not kept", journal.path.display());
             *kept = None;
         }
     }

@@ -163,7 +163,7 @@ impl Config {
                 let default = in_words(PARAMETERS[usize::from(number_of(MIN_PRICE)?)].setting.default);
                 ensure!(
                     DEVELOPMENT_CHAINS.contains(&chain_id),
-                    "MIN_PRICE is not set: say what an estimated second of work must pay at least on chain {chain_id}, in wei. \
+                    "MIN_PRICE is not set: give the least pay of an estimated second of work on chain {chain_id}, in wei. \
                      The contract begins with {default}, for which anybody fills the queue with tasks worth nothing \
                      (.env.example says how to find a price)"
                 );
@@ -314,7 +314,7 @@ pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Depl
     let router = create(chain, account, ROUTER, &code, bound_initcode(&code, account.address()), &mut deployment, &say).await?;
     if deployment.address != router.address {
         if deployment.installed_in.take().is_some() {
-            say("the router is a new one: what an earlier one holds stays there, under its own address");
+            say("the router is a new one: an earlier one keeps its contents, under its own address");
         }
         deployment.address = router.address;
         deployment.deployer = account.address();
@@ -446,7 +446,7 @@ pub fn read(file: &Path) -> Result<Option<Deployment>> {
     match fs::read_to_string(file) {
         Ok(text) => serde_json::from_str(&text)
             .map(Some)
-            .with_context(|| format!("{} is not what an earlier run wrote: mend or remove it", file.display())),
+            .with_context(|| format!("no earlier run wrote {}: mend or remove it", file.display())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
     }
@@ -465,7 +465,7 @@ fn keep(config: &Config, deployment: &Deployment) -> Result<()> {
 }
 
 fn file_name(config: &Config) -> String {
-    config.file.as_ref().map_or("what was kept of it".into(), |file| file.display().to_string())
+    config.file.as_ref().map_or("its record".into(), |file| file.display().to_string())
 }
 
 fn commit() -> Option<String> {
@@ -502,7 +502,7 @@ async fn create(
             deployment.programs.insert(name.to_string(), deployed.clone());
             return Ok(deployed);
         }
-        say(&format!("{name}: what is at {:?} is not what was built", known.address));
+        say(&format!("{name}: the code at {:?} is not the built one", known.address));
     }
     let creation = Request { input: initcode, ..Request::default() };
     let receipt = chain.send(account, creation).await.with_context(|| format!("cannot create {name}"))?;

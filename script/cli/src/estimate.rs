@@ -185,7 +185,7 @@ pub async fn estimate(chain: &Chain, payer: Address, config: &Config) -> Result<
     let unknown: Vec<_> = found.steps.iter().filter(|step| step.cost.is_some_and(|cost| cost.gas.is_none())).collect();
     if !unknown.is_empty() {
         let names: Vec<_> = unknown.iter().map(|step| step.what.as_str()).collect();
-        found.missing.push(format!("what these cost is not known: {}", names.join(", ")));
+        found.missing.push(format!("the cost of these is not known: {}", names.join(", ")));
     }
     let needed = found.needed();
     if needed > balance {
@@ -307,8 +307,8 @@ impl fmt::Display for Estimate {
         )?;
         writeln!(
             f,
-            "Gas by the node is what it estimates, an activation's what it took in a call that left nothing behind; computed is what the\n\
-             router cannot be asked before it runs. Renewals are gas as docs/deploying.md has it, and data fees at the price of now; they are\n\
+            "Gas by the node is its estimate, an activation's the gas of a call that left nothing behind. Computed is the gas of calls that\n\
+             the router cannot try before it runs. Renewals are gas as docs/deploying.md has it, and data fees at the price of now; they are\n\
              possible {} days after an activation, by script/keepalive. Figures are estimates: a node charges what it then takes.",
             self.rules.keepalive / 86_400
         )?;
@@ -621,7 +621,7 @@ async fn cache(chain: &Chain, known: Option<&Deployment>) -> String {
         most = most.max(bid.map(U256::from));
     }
     let bids = most.map_or_else(
-        || "says what the least bid is once programs are active".to_string(),
+        || "names its least bid once programs are active".to_string(),
         |most| format!("takes a bid of {} ether now for any of them", ether(most)),
     );
     format!("{NONE}; the chain's manager, {manager:?}, {bids}")

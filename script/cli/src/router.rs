@@ -146,7 +146,7 @@ impl Router<'_> {
         let at = self.address;
         let mut wrong = Vec::new();
         if *self.chain.endpoints.code(at).await? != code {
-            wrong.push("its code is not what was built".to_string());
+            wrong.push("its code is not the built one".to_string());
         }
         wrong.extend(self.created_otherwise(deployer, created_in, code).await?);
         let holder = self.slot(layout::OWNERSHIP).await?;
@@ -240,7 +240,7 @@ impl Router<'_> {
     fn agreed(&self, differences: &[String]) -> Result<()> {
         ensure!(
             differences.is_empty(),
-            "the router at {:?} is not what this deployment was told: {}",
+            "the router at {:?} differs from this deployment's settings: {}",
             self.address,
             differences.join("; ")
         );
