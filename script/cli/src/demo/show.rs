@@ -147,7 +147,7 @@ impl Validation {
         let settings: Vec<String> = self.settings.iter().map(setting).collect();
         let mut said = format!("On this chain {}.\n", settings.join(", "));
         if self.settings.iter().any(|setting| setting.value != setting.default) {
-            said += "As the owner, the demonstration has changed some of these, so that a run as short as this shows something.\n";
+            said += "As the owner, the demonstration has changed some of these, so that so short a run shows something.\n";
         }
         for of in &self.policies {
             for (count, why) in [
