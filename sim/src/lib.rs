@@ -9,8 +9,8 @@
 //! - [`statistics`] means and confidence intervals
 //! - [`numbers`] numbers as pages and pictures show them
 //! - [`chart`] pictures
-//! - [`gpu`] which GPU a name means
-//! - [`trace`] traces of requests and of GPU nodes
+//! - [`trace`] traces of requests and of GPU nodes, and [`gpu`] which GPU a name means: a crate of its own, as the demonstration
+//!   needs nothing else
 //! - [`network`] a whole network on the contract's own code, event by event
 //! - [`capacity`] how far it carries, and the page about it
 //! - [`attacks`] what attacks on validation come to, and the page about it
@@ -20,11 +20,12 @@
 //! Results do not depend on the number of threads, nor on the machine: decisions are made in integers, and statistics
 //! use only the operations that IEEE 754 rounds exactly.
 
+pub use muster_trace::{self as trace, gpu};
+
 pub mod attacks;
 pub mod bound;
 pub mod capacity;
 pub mod chart;
-pub mod gpu;
 pub mod grouping;
 pub mod jobs;
 pub mod network;
@@ -36,4 +37,3 @@ pub mod random;
 pub mod rated;
 pub mod rounds;
 pub mod statistics;
-pub mod trace;

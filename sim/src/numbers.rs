@@ -1,11 +1,9 @@
 //! Numbers as pages and pictures show them: digits before the point in groups of three, and no minus before a zero.
 
-use crate::statistics::Estimate;
+use muster_trace::figures::grouped;
+pub use muster_trace::figures::thousands;
 
-/// A whole number: 12,345.
-pub fn thousands(n: u64) -> String {
-    grouped(&n.to_string())
-}
+use crate::statistics::Estimate;
 
 /// With this many decimals.
 pub fn fixed(value: f64, decimals: usize) -> String {
@@ -53,28 +51,12 @@ fn positive_zero(text: String) -> String {
     }
 }
 
-/// Commas between every three digits before the point.
-fn grouped(text: &str) -> String {
-    let (sign, rest) = text.split_at(usize::from(text.starts_with('-')));
-    let (whole, fraction) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
-    let mut out = sign.to_owned();
-    for (i, digit) in whole.chars().enumerate() {
-        if i > 0 && (whole.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out + fraction
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn digits_stand_in_groups_of_three() {
-        let shown: Vec<String> = [0, 999, 1_000, 45_678, 123_456, 1_234_567].map(thousands).to_vec();
-        assert_eq!(shown.join(" "), "0 999 1,000 45,678 123,456 1,234,567");
         assert_eq!(fixed(-123_456.789, 2), "-123,456.79");
         assert_eq!(fixed(-12.3, 0), "-12");
         assert_eq!(fixed(1_000.0, 1), "1,000.0");

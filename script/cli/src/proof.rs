@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{ensure, Context, Result};
-use muster_sim::numbers::thousands;
+use muster_trace::figures::thousands;
 use syn::visit::Visit;
 
 use crate::{build, markdown::row, wasm::MAX_CODE};

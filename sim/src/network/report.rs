@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_core::wad::WAD;
+use muster_trace::figures::rank_correlation;
 
 use super::workload::{Kind, NodeSpec, TICKS};
 
@@ -168,28 +169,6 @@ pub fn gini(mut values: Vec<f64>) -> f64 {
     }
     let ranked: f64 = values.iter().enumerate().map(|(i, v)| (i as f64 + 1.0) * v).sum();
     2.0 * ranked / (n * sum) - (n + 1.0) / n
-}
-
-/// Spearman's rank correlation of pairs: 1 if both order alike, -1 if they order the other way round; 0 where one says nothing. Equal
-/// values share the mean of their ranks.
-pub fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
-    let ranks = |value: fn(&(f64, f64)) -> f64| -> Vec<f64> {
-        let rank = |own: f64| {
-            let below = pairs.iter().filter(|pair| value(pair) < own).count();
-            let same = pairs.iter().filter(|pair| value(pair) == own).count();
-            below as f64 + (same as f64 - 1.0) / 2.0
-        };
-        pairs.iter().map(|pair| rank(value(pair))).collect()
-    };
-    let (a, b) = (ranks(|pair| pair.0), ranks(|pair| pair.1));
-    let mean = (pairs.len() as f64 - 1.0) / 2.0;
-    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0, |sum, (a, b)| sum + (a - mean) * (b - mean));
-    let spread = (product(&a, &a) * product(&b, &b)).sqrt();
-    if spread > 0.0 {
-        product(&a, &b) / spread
-    } else {
-        0.0
-    }
 }
 
 fn ratio(a: u64, b: u64) -> f64 {
@@ -451,19 +430,6 @@ mod tests {
         assert_eq!(gini(vec![3.0, 3.0, 3.0]), 0.0);
         assert!((gini(vec![0.0, 0.0, 0.0, 8.0]) - 0.75).abs() < 1e-12);
         assert!((gini(vec![1.0, 3.0]) - 0.25).abs() < 1e-12);
-    }
-
-    #[test]
-    fn rank_correlation_by_hand() {
-        let pairs = |ys: [f64; 5]| ys.into_iter().enumerate().map(|(x, y)| (x as f64, y)).collect::<Vec<_>>();
-        assert_eq!(rank_correlation(&pairs([1.0, 2.0, 40.0, 41.0, 900.0])), 1.0);
-        assert_eq!(rank_correlation(&pairs([5.0, 4.0, 3.0, 2.0, 1.0])), -1.0);
-        // 1 - 6 x (1 + 1 + 1 + 1) / (5 x 24).
-        assert!((rank_correlation(&pairs([2.0, 1.0, 3.0, 5.0, 4.0])) - 0.8).abs() < 1e-12);
-        // Ranks 0.5, 0.5, 2, 3, 4: a sum of products of 9.5 over the root of 10 x 9.5.
-        assert!((rank_correlation(&pairs([1.0, 1.0, 3.0, 5.0, 7.0])) - 9.5 / 95.0f64.sqrt()).abs() < 1e-12);
-        assert_eq!(rank_correlation(&pairs([3.0; 5])), 0.0);
-        assert_eq!(rank_correlation(&[]), 0.0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use muster_client::{
     Request as Transaction, Sender,
 };
 use muster_core::record::{Status, CALL_MODELS, NODE_MODELS};
-use muster_sim::trace::{Gpu, Request};
+use muster_trace::{Gpu, Request};
 use rand::{seq::SliceRandom, Rng};
 
 use super::{

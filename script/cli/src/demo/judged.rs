@@ -8,7 +8,7 @@ use muster_client::{
 };
 use muster_core::{record::Status, validation::Verdict};
 use muster_protocol::flow::create::{REPLICATED, SAMPLED};
-use muster_sim::{network::report::rank_correlation, trace::Outcome};
+use muster_trace::{figures::rank_correlation, Outcome};
 use serde::Serialize;
 
 use super::{

@@ -35,7 +35,7 @@ use std::{fs::File, io::Read, path::Path};
 
 use anyhow::{ensure, Context, Result};
 use muster_client::Muster;
-use muster_sim::trace::{self, Gpu, Request};
+use muster_trace::{self as trace, Gpu, Request};
 
 pub use self::{
     books::{books, Books},

@@ -4,7 +4,7 @@ use std::mem;
 
 use alloy::primitives::U256;
 use muster_client::Event;
-use muster_sim::trace::Outcome;
+use muster_trace::Outcome;
 
 use super::{
     agenda::Action,

@@ -20,7 +20,7 @@ use muster_client::{
 };
 use muster_core::record::MEMBERS;
 use muster_protocol::flow::create::REPLICATED;
-use muster_sim::trace::{self, Request};
+use muster_trace::{self as trace, Request};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

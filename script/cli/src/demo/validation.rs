@@ -9,7 +9,7 @@ use muster_client::{
     IMuster::{commitCall, dispatchCall, expireCall, revealCall, settleCall, validateCall},
     Opening, Reason, DISPATCH,
 };
-use muster_sim::trace::Outcome;
+use muster_trace::Outcome;
 
 use super::{
     agenda::Action,

@@ -11,6 +11,9 @@
 //! Columns may come in any order, with others between them, and under names that people give them (`GPU Model`, `vram_gb`).
 //! Empty lines, a byte order mark, quotes and either kind of line end are taken as they come.
 
+pub mod figures;
+pub mod gpu;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     io::Read,
@@ -19,7 +22,7 @@ use std::{
 use alloy_primitives::keccak256;
 use anyhow::{anyhow, bail, ensure, Context, Result};
 
-use crate::gpu::{self, Unread};
+use crate::gpu::Unread;
 
 /// Most models that a task may require.
 const MODELS_MOST: usize = 8;
