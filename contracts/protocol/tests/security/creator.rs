@@ -572,9 +572,10 @@ mod errors {
     #[test]
     fn time_that_came_to_nothing_costs_the_start_fee_under_every_policy() {
         let mut rows = Vec::new();
-        for policy in 0..=2u8 {
+        for policy in 0..=3u8 {
             let mut w = network(12);
             let fee = FEE;
+            set_profile(&mut w, ATTACKER, Profile { least: 3, most: 3, reschedules: 0, ..USUAL });
             let income = w.ask(overviewCall {}).treasuryBalance + w.ask(overviewCall {}).reserve;
             let wanted = IMuster::TaskSpec { gpu: CARD, redundancy: policy, ..spec(0, &[]) };
             let id = created_by(&mut w, ATTACKER, fee, wanted);
@@ -608,7 +609,7 @@ mod errors {
         }
         priced(
             "nodes' time for an input that nobody can fetch",
-            "one task under policy 0, 1 and 2",
+            "one task under policy 0, 1, 2 and 3",
             &format!("{} of the fee", rows.join(", ")),
         );
     }

@@ -205,11 +205,13 @@ mod single {
 
 mod errors {
     use crate::help::errors::*;
+    use alloy_primitives::B256;
     use muster_model::meter::priced;
     use muster_model::refused;
     use muster_model::validated::*;
     use muster_model::world::*;
-    use muster_protocol::IMuster::{self, *};
+    use muster_protocol::IMuster::{self, IMusterEvents as E, *};
+    use std::collections::BTreeMap;
 
     /// A node that reports an error at once is idle while all others are busy, and was given every new task. Now it rests, and no call
     /// shortens that. In a busy network it takes one task each minute, which costs its creator the start fee, and the node its earnings of
@@ -281,6 +283,98 @@ mod errors {
                 f64::from(taken) / MINUTES as f64,
                 percent((cost / u128::from(taken)) as i128, TOKEN)
             ),
+        );
+    }
+
+    /// How it goes for an hour where one node of twelve commits to an error at once in each of its groups, and all others work for 40 s: a task
+    /// comes so often. Gives the groups that it was in, those of the others on average, and all.
+    fn beside_hidden_errors(policy: u8, every: u64) -> (u32, f64, u32) {
+        const LAZY: u32 = 12;
+        const WORK: u64 = 40;
+        let mut w = network(LAZY.into());
+        set_profile(&mut w, CREATOR, Profile { least: 3, most: 3, algorithm: 0, ..USUAL });
+        let (start, mut begun) = (w.mem.now, BTreeMap::new());
+        let (mut groups, mut judged, mut settled, mut income) = ([0u32; LAZY as usize + 1], 0u32, 0u32, 0u128);
+        let mut next = start;
+        while w.mem.now < start + 3_600 {
+            let waiting = |w: &mut World| w.ask(overviewCall {}).queued + w.ask(overviewCall {}).pending;
+            while next <= w.mem.now && waiting(&mut w) < 4 {
+                w.create(CREATOR, 3 * TOKEN, IMuster::TaskSpec { redundancy: policy, ..for_three(&[]) }).unwrap();
+                next += every;
+            }
+            w.pass(2, 5);
+            w.dispatch(16).unwrap();
+            for group in w.ask(groupsCall { from: 1, count: 256 })._1.into_iter().filter(|group| group.id > 0) {
+                let id = group.id;
+                let members: Vec<_> = group.members.iter().filter(|member| member.node > 0).collect();
+                assert_eq!(members.len(), 3);
+                let mut open = 0;
+                for member in &members {
+                    let since = *begun.entry((id, member.node)).or_insert(w.mem.now);
+                    match member.stage {
+                        stage::RUNNING if member.node == LAZY => commit(&mut w, id, LAZY, ERROR, B256::ZERO).unwrap(),
+                        stage::RUNNING if w.mem.now >= since + WORK => commit(&mut w, id, member.node, ANSWER, value(1)).unwrap(),
+                        stage::COMMITTED => {}
+                        _ => open += 1,
+                    }
+                }
+                let committed = members.iter().all(|member| member.stage == stage::COMMITTED);
+                for member in members.iter().filter(|_| open == 0 && committed) {
+                    let (kind, what) = if member.node == LAZY { (ERROR, B256::ZERO) } else { (ANSWER, value(1)) };
+                    reveal(&mut w, id, group.group, member.node, kind, what).unwrap();
+                }
+            }
+            for event in w.events() {
+                match event {
+                    E::MemberJudged(m) => {
+                        groups[m.node as usize] += 1;
+                        judged += 1;
+                        assert_eq!((m.node == LAZY, m.verdict), if m.node == LAZY { (true, 4) } else { (false, 1) });
+                        assert_eq!(m.paid > 0, m.node != LAZY);
+                        income += m.paid;
+                    }
+                    E::GroupSettled(g) => {
+                        settled += 1;
+                        assert_eq!((g.outcome, g.refund), (0, 0), "two agree");
+                    }
+                    E::ScoreRecorded(s) => assert!(s.node != LAZY),
+                    E::NodeRated(r) => assert!(r.node != LAZY && r.right),
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(judged, 3 * settled);
+        assert_eq!(w.account(LAZY.into()).credit, 0, "it earns nothing");
+        // Of each group that it was in a third of the fee goes to the reserve.
+        let spoilt = u128::from(groups[LAZY as usize]) * TOKEN;
+        assert_eq!((w.ask(overviewCall {}).reserve, income), (spoilt, 3 * TOKEN * u128::from(settled) - spoilt));
+        check_money(&mut w);
+        let others = groups[1..LAZY as usize].iter().sum::<u32>();
+        (groups[LAZY as usize], f64::from(others) / f64::from(LAZY - 1), settled)
+    }
+
+    /// A member of a group hides its error like an answer until all have committed, so the contract cannot have it rest: whoever commits to errors
+    /// at once is in more groups than who works, where tasks always wait. It earns nothing. The creator has the answer of the two others, and pays the third part of the fee
+    /// all the same.
+    #[test]
+    fn who_hides_errors_in_groups_is_in_more_of_them_where_tasks_wait_and_earns_nothing() {
+        let mut told = Vec::new();
+        for (policy, every) in [(2, 0), (2, 30), (3, 0), (3, 30)] {
+            let (its, others, all) = beside_hidden_errors(policy, every);
+            let traffic = if every == 0 { "tasks always wait".into() } else { format!("a task each {every} s") };
+            println!("policy {policy}, {traffic}: {its} of {all} groups, others {others:.1}");
+            told.push(format!("policy {policy}, {traffic}: in {its} of {all} groups, others in {others:.1} on average"));
+            assert!(all > 50, "{all}");
+            // Where others are idle, its share is a draw's.
+            let most = if every == 0 { 4.0 } else { 1.25 };
+            let least = if every == 0 { 2.0 } else { 0.75 };
+            assert!((least..most).contains(&(f64::from(its) / others)), "{its} {others}");
+            assert!(its < all, "{its} of {all}");
+        }
+        priced(
+            "a member of groups that hides errors instead of working",
+            "one node of twelve for an hour, beside others that work for 40 s",
+            &format!("it earns nothing, and a third of each fee goes to the reserve; {}", told.join("; ")),
         );
     }
 }

@@ -615,6 +615,54 @@ mod errors {
         }
     }
 
+    /// The lot is as fair as the hash. Whoever is alone in the block that decides it, or orders all blocks, has each of its own tasks sampled, in a
+    /// scope of its own nodes: that takes out of the reserve what a check is paid above the task's own fee. No stake and no fee of others is in it.
+    #[test]
+    fn who_chooses_the_hash_of_a_lot_takes_the_reserve() {
+        const FEES: u128 = 20;
+        let mut w = network(20);
+        (101..110).for_each(|n| assert!(w.join(n, "Mine", 900, &[], 400).is_ok()));
+        fund(&mut w, FEES);
+        let mut tasks = 0u32;
+        while reserve(&mut w) > 1 {
+            tasks += 1;
+            assert!(tasks < 100);
+            let tried = (0..2_000).find_map(|later| {
+                let mut w = World { paid_in: w.paid_in, ..World::on(w.mem.clone()) };
+                w.pass(later, 0);
+                let wanted = IMuster::TaskSpec { kind: 0, units: 1, redundancy: 1, ..spec(900, &[]) };
+                let id = created_by(&mut w, ATTACKER, FEE, wanted);
+                let node = runner(&mut w, id);
+                let operator = w.node(node).operator.into_array();
+                let hash = commitment(id, node, ANSWER, picture(7), salt(id, node));
+                w.send(operator, 0, commitCall { id, commitment: hash }).unwrap();
+                w.pass(3, 1);
+                let is_sampled = reveal(&mut World::on(w.mem.clone()), id, 0, node, ANSWER, picture(7)).is_err();
+                is_sampled.then_some((w, id, node))
+            });
+            let (then, id, node) = tried.expect("one of these hashes");
+            w = then;
+            let (place, members) = called(&mut w, id, node, HIS_OTHER);
+            assert!(members.iter().all(|&n| n > 20) && w.ask(groupCall { place }).scored);
+            judged(&mut w, id, place, &members, |_| (ANSWER, picture(7)));
+            w.pass(2, 6);
+            w.dispatch(0).unwrap();
+            w.mem.logs.clear();
+        }
+        check_money(&mut w);
+        let gained = owed(&mut w, (101..110).chain([ATTACKER, HIS_OTHER])) - u128::from(tasks) * FEE;
+        let each = percent((gained / u128::from(tasks)) as i128, FEE);
+        priced(
+            "the reserve taken by who chooses the hash of the lot",
+            &format!("nine nodes of a VRAM size of their own, alone in {tasks} blocks; a reserve of {FEES} fees"),
+            &format!("all of the reserve, {each} of a fee for each task"),
+        );
+        // Three payments less what is left of the fee: 1.47 fees.
+        assert_eq!((gained, tasks), (FEES * FEE - 1, 14));
+        // Nobody else has lost anything.
+        assert!((1..=20).all(|n| w.node(n).stake == 400 * TOKEN));
+    }
+
     /// The outcome of tasks that only the attacker's nodes can answer.
     struct Farmed {
         /// The share of the attacker's nodes in all weight before and after.
