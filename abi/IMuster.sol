@@ -557,7 +557,7 @@ interface IMuster {
     /// @notice ERC-165: whether this interface, ERC-165 or ERC-2535's loupe is meant.
     function supportsInterface(bytes4 interfaceId) external view returns (bool);
 
-    // ------------------------------------------------------------------ events
+    // ------------------------------------------------------------------ events of nodes
 
     /// @notice A node joined with a GPU that nobody had joined with before.
     /// @param fee What the new name cost, in wei: protocol income.
@@ -610,6 +610,8 @@ interface IMuster {
     /// @notice An account was paid the amount owed to it.
     event Withdrawn(address indexed account, address indexed to, uint128 credit, uint128 stake);
 
+    // ------------------------------------------------------------------ events of tasks
+
     /// @notice A task was created, its fee is in escrow, and its terms are fixed. The hash of `drawBlock` draws its node;
     /// 0 if it is queued at once, for want of idle nodes.
     event TaskCreated(uint64 indexed id, address indexed creator, uint128 fee, uint32 estimate, uint32 timeLimit, uint16 startFeeBps, uint64 drawBlock, TaskSpec spec);
@@ -635,6 +637,8 @@ interface IMuster {
     /// @param reason 0 timeout, 1 cancelled, 2 evicted, 3 queued for too long, 4 the node was slashed out of the network.
     /// @param startFee Credited to `beneficiary`; if that is zero, protocol income. Any other rest of the fee went to the reserve.
     event TaskAborted(uint64 indexed id, uint32 indexed node, address indexed creator, uint8 reason, uint128 refund, uint128 startFee, address beneficiary);
+
+    // ------------------------------------------------------------------ events of validation
 
     /// @notice A node has committed to its answer.
     /// @param group The place of its validation group; 0 for a task that may still be sampled.
@@ -680,6 +684,8 @@ interface IMuster {
     event NodeSlashed(uint32 indexed node, address indexed operator, uint64 indexed id, uint128 stake, uint128 unbonding, uint128 credit);
     /// @notice Tasks whose answers must be equal can be validated on a GPU group, or no longer.
     event GpuGroupListed(uint32 indexed group, bool listed);
+
+    // ------------------------------------------------------------------ events of administration
 
     /// @notice The network was set up.
     event Initialised(address owner, address treasury, uint64 stakeUnit, uint128 minimumStake, uint32 upgradeDelay);

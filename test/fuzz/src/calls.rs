@@ -236,8 +236,8 @@ pub fn run(data: &[u8]) {
 mod tests {
     use super::*;
     use alloy_sol_types::SolCall;
+    use muster_model::samples::samples;
     use muster_model::validated::{salt, USUAL};
-    use muster_model::world::{genesis, initialise};
 
     /// A call in the form that [`run`] reads: its caller as `from` has it, and one of the values.
     fn written(person: u8, wei: u128, calldata: &[u8]) -> Vec<u8> {
@@ -267,121 +267,70 @@ mod tests {
         out
     }
 
-    /// A call of each function, by its caller.
+    /// A call of each function, by several callers; and calls with arguments for the network in which a run begins.
     fn calls() -> Vec<(u8, u128, Vec<u8>)> {
-        fn of(person: u8, call: impl SolCall) -> (u8, u128, Vec<u8>) {
-            (person, 0, call.abi_encode())
-        }
-        fn paying(person: u8, wei: u128, call: impl SolCall) -> (u8, u128, Vec<u8>) {
+        fn of(person: u8, wei: u128, call: impl SolCall) -> (u8, u128, Vec<u8>) {
             (person, wei, call.abi_encode())
         }
         const CREATES: u8 = 1;
         // As `from` has who(1).
         let node = |n: u8| n + 11;
         let (owner, stranger) = (0, node(12));
-        let (selectors, program) = (vec![joinCall::SELECTOR.into(), pokeCall::SELECTOR.into()], HERE.into());
-        let [page, account] = [(0, 16), (1, 16)];
-        let whom: alloy_primitives::Address = who(1).into();
-        vec![
-            paying(node(10), 401 * TOKEN, joinCall { gpuName: "RTX 4090".into(), vram: 24, models: vec![3, 4] }),
-            paying(node(11), 401 * TOKEN, joinCall { gpuName: "H100".into(), vram: 80, models: vec![] }),
-            paying(node(1), TOKEN, raiseStakeCall {}),
-            of(node(8), pauseCall {}),
-            of(node(9), resumeCall {}),
-            of(node(9), quitCall {}),
-            of(node(1), setWorkerCall { worker: who(11).into() }),
-            of(node(10), acceptWorkCall { node: 2 }),
-            of(node(10), leaveWorkCall {}),
-            of(node(4), setStoresCall { uris: "https://c.example/y".into() }),
-            of(node(2), reportDownloadedCall { models: vec![1, 2] }),
-            of(node(1), reportRemovedCall { models: vec![1] }),
-            of(stranger, purgeCall { model: 1, position: 0 }),
-            of(stranger, pokeCall { node: 3 }),
-            of(stranger, nameModelCall { name: "flux".into() }),
-            of(CREATES, withdrawCall { to: who(CREATOR).into() }),
-            paying(CREATES, 3 * TOKEN, createTaskCall { spec: rated() }),
-            paying(CREATES, TOKEN, createTaskCall { spec: spec(24, &[1, 2]) }),
-            paying(
-                CREATES,
-                3 * TOKEN,
-                createTasksCall { specs: vec![spec(0, &[]), alike(24)], fees: vec![TOKEN, 2 * TOKEN], atomic: true },
-            ),
-            of(CREATES, cancelCall { id: 6, ticket: 1 }),
-            of(stranger, expireQueuedCall { id: 6, ticket: 1 }),
-            of(node(1), submitCall { id: 2, resultDigest: value(1) }),
-            of(node(1), reportErrorCall { id: 2, code: 1 }),
-            of(stranger, expireCall { node: 1, id: 2 }),
-            of(stranger, dispatchCall { count: 16 }),
-            of(node(1), commitCall { id: 4, commitment: commitment(4, 1, 0, value(1), value(2)) }),
-            of(stranger, revealCall { id: 3, group: 0, node: 1, kind: 0, value: value(1), salt: salt(3, 1) }),
-            of(CREATES, validateCall { id: 3, node: 1 }),
-            of(stranger, formGroupCall {}),
-            of(CREATES, setProfileCall { profile: USUAL }),
-            of(stranger, profileCall { application: who(CREATOR).into() }),
-            of(stranger, settleCall { id: 4, group: 1 }),
-            of(owner, listGpuGroupCall { group: CARD, listed: false }),
-            of(owner, initialise(&genesis(), &[Facet { facetAddress: program, functionSelectors: selectors.clone() }])),
-            of(owner, setParameterCall { parameter: 8, value: U256::from(20) }),
-            of(owner, proposeParameterCall { parameter: 0, value: U256::from(2) }),
-            of(owner, acceptParameterCall { parameter: 0 }),
-            of(owner, setPausedCall { on: true }),
-            of(owner, transferOwnershipCall { newOwner: whom }),
-            of(node(11), acceptOwnershipCall {}),
-            of(owner, proposeTreasuryCall { treasury: whom }),
-            of(owner, acceptTreasuryCall {}),
-            of(stranger, sweepTreasuryCall {}),
-            of(owner, proposeProgramsCall { program, selectors: selectors.clone() }),
-            of(owner, withdrawProgramsCall { program, selectors: selectors.clone() }),
-            of(owner, acceptProgramsCall { program, selectors: selectors.clone() }),
-            of(owner, renounceUpgradesCall {}),
-            of(stranger, overviewCall {}),
-            of(stranger, ownerCall {}),
-            of(stranger, pendingOwnerCall {}),
-            of(stranger, pendingTreasuryCall {}),
-            of(stranger, parameterCall { which: 1 }),
-            of(stranger, proposedParameterCall { which: 0 }),
-            of(stranger, proposedProgramsCall { program, selectors }),
-            of(stranger, upgradesCall {}),
-            of(stranger, accountCall { who: whom }),
-            of(stranger, nodeCall { number: 1 }),
-            of(stranger, nodeOfCall { who: whom }),
-            of(stranger, workerOfCall { number: 2 }),
-            of(stranger, storesOfCall { account: who(3).into() }),
-            of(stranger, nodesCall { from: account.0, count: account.1 }),
-            of(stranger, weightOfCall { number: 1, spec: spec(24, &[1]) }),
-            of(stranger, estimateCall { kind: 1, units: 5 }),
-            of(stranger, gpuGroupCall { name: "RTX 4090".into(), vram: 24 }),
-            of(stranger, gpuNameCall { group: CARD }),
-            of(stranger, gpuGroupsCall { vram: 24 }),
-            of(stranger, gpuListedCall { group: CARD }),
-            of(stranger, idleNodesCall { group: CARD, class: 0, from: page.0, count: page.1 }),
-            of(stranger, activeNodesCall { group: CARD, class: 0, from: page.0, count: page.1 }),
-            of(stranger, holdersCall { model: 1, from: page.0, count: page.1 }),
-            of(stranger, excludedNodesCall { from: page.0, count: page.1 }),
-            of(stranger, outcomeCall { id: 1 }),
-            of(stranger, locateCall { id: 6, nodeHint: 1, ticketHint: 1 }),
-            of(stranger, runningTaskCall { number: 1 }),
-            of(stranger, pendingTasksCall { from: page.0, count: page.1 }),
-            of(stranger, queuesCall { from: page.0, count: page.1 }),
-            of(stranger, queuedTasksCall { queue: 1, from: page.0, count: page.1 }),
-            of(stranger, queuedBeforeCall { ticket: 2, from: page.0, count: page.1 }),
-            of(stranger, groupsCall { from: account.0, count: account.1 }),
-            of(stranger, groupCall { place: 1 }),
-            of(stranger, validatorDrawsCall { from: page.0, count: page.1 }),
-            of(stranger, bestQueuedCall { number: 1 }),
-            of(stranger, facetsCall {}),
-            of(stranger, facetFunctionSelectorsCall { facet: program }),
-            of(stranger, facetAddressesCall {}),
-            of(stranger, facetAddressCall { selector: joinCall::SELECTOR.into() }),
-            of(stranger, supportsInterfaceCall { interfaceId: programs::INTERFACE_ID.into() }),
-        ]
+        let mut all = Vec::new();
+        for sample in samples() {
+            let wei: &[u128] = match declared(SOURCE, sample.signature) {
+                Some(Mutability::Payable) => &[3 * TOKEN, 401 * TOKEN],
+                _ => &[0],
+            };
+            let people: &[u8] = match declared(SOURCE, sample.signature) {
+                Some(Mutability::View) => &[stranger],
+                _ => &[owner, CREATES, node(1), stranger],
+            };
+            all.extend(
+                people
+                    .iter()
+                    .flat_map(|&person| wei.iter().map(move |&wei| (person, wei)))
+                    .map(|(person, wei)| (person, wei, sample.data.clone())),
+            );
+        }
+        let batch = createTasksCall { specs: vec![spec(0, &[]), alike(24)], fees: vec![TOKEN, 2 * TOKEN], atomic: true };
+        all.extend([
+            of(node(10), 401 * TOKEN, joinCall { gpuName: "RTX 4090".into(), vram: 24, models: vec![3, 4] }),
+            of(node(1), TOKEN, raiseStakeCall {}),
+            of(node(9), 0, resumeCall {}),
+            of(node(9), 0, quitCall {}),
+            of(node(1), 0, setWorkerCall { worker: who(11).into() }),
+            of(node(10), 0, acceptWorkCall { node: 2 }),
+            of(node(10), 0, leaveWorkCall {}),
+            of(node(2), 0, reportDownloadedCall { models: vec![1, 2] }),
+            of(CREATES, 3 * TOKEN, createTaskCall { spec: rated() }),
+            of(CREATES, TOKEN, createTaskCall { spec: spec(24, &[1, 2]) }),
+            of(CREATES, 3 * TOKEN, batch),
+            of(CREATES, 0, cancelCall { id: 6, ticket: 1 }),
+            of(stranger, 0, expireQueuedCall { id: 6, ticket: 1 }),
+            of(stranger, 0, expireCall { node: 1, id: 2 }),
+            of(stranger, 0, dispatchCall { count: 16 }),
+            of(node(1), 0, commitCall { id: 4, commitment: commitment(4, 1, 0, value(1), value(2)) }),
+            of(stranger, 0, revealCall { id: 3, group: 0, node: 1, kind: 0, value: value(1), salt: salt(3, 1) }),
+            of(CREATES, 0, validateCall { id: 3, node: 1 }),
+            of(CREATES, 0, setProfileCall { profile: USUAL }),
+            of(stranger, 0, settleCall { id: 4, group: 1 }),
+            of(owner, 0, listGpuGroupCall { group: CARD, listed: false }),
+            of(owner, 0, proposeParameterCall { parameter: 0, value: U256::from(2) }),
+            of(owner, 0, acceptParameterCall { parameter: 0 }),
+            of(node(11), 0, acceptOwnershipCall {}),
+            of(stranger, 0, locateCall { id: 6, nodeHint: 1, ticketHint: 1 }),
+            of(stranger, 0, queuedTasksCall { queue: 1, from: 0, count: 16 }),
+            of(stranger, 0, supportsInterfaceCall { interfaceId: programs::INTERFACE_ID.into() }),
+        ]);
+        all
     }
 
     /// Each is read as it was written, and nothing is wrong with it. With `FUZZ_SEEDS`, they are written into that folder.
     #[test]
     fn every_function_can_be_called() {
         let mut called = BTreeSet::new();
-        for (person, wei, data) in calls() {
+        for (i, (person, wei, data)) in calls().into_iter().enumerate() {
             let bytes = written(person, wei, &data);
             let (mut b, mut read) = (Bytes(&bytes[4..]), data[..4].to_vec());
             while put_word(&mut b, &mut read, &[]) {}
@@ -389,7 +338,7 @@ mod tests {
             run(&bytes);
             let name = functions()[bytes[0] as usize].name();
             if let Ok(folder) = std::env::var("FUZZ_SEEDS") {
-                std::fs::write(format!("{folder}/{name}-{}", called.len()), &bytes).expect("a folder");
+                std::fs::write(format!("{folder}/{name}-{i}"), &bytes).expect("a folder");
             }
             called.insert(name);
         }

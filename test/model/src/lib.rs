@@ -6,6 +6,7 @@
 //! | [`model`] | a plain model of the network, and random operations that compare it with the real thing |
 //! | [`system`] | the systems that the operations run on: that world, or the compiled programs on a chain |
 //! | [`meter`] | the cost of a call that is played there |
+//! | [`samples`] | a call of every function |
 //! | [`validated`] | common parts of tests of tasks whose answers are checked |
 //! | [`outcomes`] | every combination of the acts of a group's members, and the outcome that it must have |
 //! | [`explorer`] | the state in the view of a reader of nothing but logs |
@@ -17,6 +18,7 @@ pub mod explorer;
 pub mod meter;
 pub mod model;
 pub mod outcomes;
+pub mod samples;
 pub mod system;
 pub mod validated;
 #[macro_use]
