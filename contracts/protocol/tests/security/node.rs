@@ -353,9 +353,9 @@ mod errors {
         (groups[LAZY as usize], f64::from(others) / f64::from(LAZY - 1), settled)
     }
 
-    /// A member of a group hides its error like an answer until all have committed, so the contract cannot have it rest: whoever commits to errors
-    /// at once is in more groups than who works, where tasks always wait. It earns nothing. The creator has the answer of the two others, and pays the third part of the fee
-    /// all the same.
+    /// A member of a group hides its error like an answer until all have committed, so the contract cannot have it rest. Where tasks always
+    /// wait, a node that commits to errors at once is in more groups than working nodes. It earns nothing. The creator has the answer of the
+    /// two others, and pays the third part of the fee all the same.
     #[test]
     fn who_hides_errors_in_groups_is_in_more_of_them_where_tasks_wait_and_earns_nothing() {
         let mut told = Vec::new();

@@ -615,8 +615,9 @@ mod errors {
         }
     }
 
-    /// The lot is as fair as the hash. Whoever is alone in the block that decides it, or orders all blocks, has each of its own tasks sampled, in a
-    /// scope of its own nodes: that takes out of the reserve what a check is paid above the task's own fee. No stake and no fee of others is in it.
+    /// The lot is as fair as the hash. An operator that is alone in the deciding block, or orders all blocks, can have each of its own tasks
+    /// sampled, in a scope of its own nodes. That takes the pay of a check above the task's own fee out of the reserve. No stake and no fee of
+    /// others is in it.
     #[test]
     fn who_chooses_the_hash_of_a_lot_takes_the_reserve() {
         const FEES: u128 = 20;
