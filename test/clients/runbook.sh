@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Five incidents of docs/runbook.md, played by its commands on a development node of its own, whose time it moves. They are a bad program
-# proposed and withdrawn, an owner's key stolen, a queue held, an operator who leaves, and programs expired. Also the rehearsal of a
-# parameter on a copy of that node. Needs muster, muster-dev and muster-devnode built (MUSTER_COMMAND, MUSTER_CLI and MUSTER_DEVNODE name
-# others) and the programs (script/build); cast is the one that script/setup or run.sh installed, or the path's.
+# Six incidents of docs/runbook.md, played by its commands on development nodes of its own, whose time it moves. They are a bad program
+# proposed and withdrawn, an owner's key stolen, the reserve empty, a queue held, an operator who leaves, and programs expired. Also the
+# rehearsal of a parameter on a copy of such a node. Needs muster, muster-dev and muster-devnode built (MUSTER_COMMAND, MUSTER_CLI and
+# MUSTER_DEVNODE name others) and the programs (script/build); cast is the one that script/setup or run.sh installed, or the path's.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${CARGO_TARGET_DIR:-target}/debug
@@ -104,6 +104,98 @@ refused NotOwner as "$owner" admin stop
 says 'PausedChanged { on: true }' as "$clean" admin stop
 same "the network's pause" "$(network paused)" true
 says 'PausedChanged { on: false }' as "$clean" admin start
+
+echo "the reserve empty: checks are paid short, what is not checked fills it, and then they are paid in full"
+start reserve
+(
+  export RPC_URL=$url ETH_RPC_URL=$url
+  dev() { PRIVATE_KEY=$owner DEPLOYMENTS=$work/reserve MIN_PRICE=1 "$deployer" "$@"; }
+  dev deploy >"$work/reserve-deploy.log" 2>&1 || die "$(cat "$work/reserve-deploy.log")"
+  MUSTER=$(field .address <"$work"/reserve/*.json)
+  export MUSTER
+  key() { printf '0x%064x' $((0x5000 + $1)); }
+  for n in {1..9}; do
+    rpc anvil_setBalance "$(address "$(key "$n")")" 0x3635c9adc5dea00000
+    says 'NodeJoined' as "$(key "$n")" node join --gpu CPU --plain --vram 8
+  done
+  group=$(($(cast call "$MUSTER" 'gpuGroup(string,uint16)' CPU 8)))
+  says 'listed: true' as "$owner" admin list-gpu "$group"
+  echo one >"$work/one"
+  value=0x$(printf '%064d' 7) salt=0x$(printf '%064d' 9)
+  # tell KEY SIGNATURE ARGUMENT ...: a call of the contract. It fails where that is refused.
+  tell() { cast send --private-key "$1" "$MUSTER" "${@:2}" >/dev/null 2>&1; }
+  commit() {
+    local opening
+    opening=$(cast abi-encode 'f(uint64,uint32,uint8,bytes32,bytes32)' "$id" "$1" 0 "$value" "$salt")
+    tell "$(key "$1")" 'commit(uint64,bytes32)' "$id" "$(cast keccak "$opening")" || die "node $1 cannot commit to task $id"
+  }
+  reveal=('reveal(uint64,uint32,uint32,uint8,bytes32,bytes32)')
+  shown() { as "$clean" task show "$id" --json; }
+  # What happened to the task: an expression over an event's name and values.
+  told() { shown | field ".events.filter(e => e.event === '$1').map(e => e.values).map(v => $2).join(' ')"; }
+  # answer checked|unchecked: a task of 6 ether and its node's answer. The block's time is tried until the lot falls as it is wanted.
+  tries=0
+  answer() {
+    local node mark lot
+    id=$(as "$application" task create --kind gpt --policy sampled --gpu "$group" --input "$work/one" --fee 6ether --json |
+      field ".events.find(e => e.event === 'TaskCreated').values.id")
+    rpc evm_mine
+    as "$clean" keeper --once >/dev/null
+    node=$(shown | field .node)
+    while :; do
+      mark=$(cast rpc evm_snapshot | tr -d '"')
+      rpc evm_increaseTime $((++tries % 50 + 1))
+      commit "$node"
+      rpc anvil_mine 0x4
+      lot=checked
+      ! cast call "$MUSTER" "${reveal[@]}" "$id" 0 "$node" 0 "$value" "$salt" >/dev/null 2>&1 || lot=unchecked
+      [ "$lot" != "$1" ] || break
+      [ "$tries" -lt 1000 ] || die "the lot is always $lot"
+      rpc evm_revert "$mark"
+    done
+    if [ "$1" = unchecked ]; then
+      tell "$application" "${reveal[@]}" "$id" 0 "$node" 0 "$value" "$salt" || die "task $id is not revealed"
+      same "what node $node was paid for task $id" "$(told TaskSucceeded v.paid)" 5000000000000000000
+      return
+    fi
+    as "$clean" keeper --once >/dev/null
+    rpc anvil_mine 0x4
+    as "$clean" keeper --once >/dev/null
+    local place members n
+    place=$(told GroupFormed v.group) members=$(told GroupFormed "v.nodes.join(' ')")
+    [ -n "$place" ] || die "no group validates task $id: $(shown)"
+    for n in $members; do [ "$n" = "$node" ] || commit "$n"; done
+    for n in $members; do tell "$application" "${reveal[@]}" "$id" "$place" "$n" 0 "$value" "$salt" || die "node $n does not reveal"; done
+  }
+  # What the three of the last task were paid, and what is left in the reserve, in thousandths of an ether.
+  milli() { node -p "String(Math.round(Number('$1') / 1e15))"; }
+  paid() { milli "$(shown | field ".events.filter(e => e.event === 'MemberJudged').reduce((sum, e) => sum + BigInt(e.values.paid), 0n).toString()")"; }
+  left() { milli "$(network reserve)"; }
+
+  for _ in 1 2 3; do answer unchecked; done
+  same "the reserve after three tasks that were not checked" "$(left)" 3000
+  answer checked
+  same "what the three were paid while it lasted" "$(paid)" 8880
+  same "the reserve after a check" "$(left)" 0
+  # The owner sees it, and the alert is on this.
+  reserve=$(as "$owner" exporter --once | sed -n 's/^muster_reserve_wei //p')
+  node -e "process.exit($reserve <= 1 ? 0 : 1)" || die "the exporter says $reserve"
+  grep -q 'expr: muster_reserve_wei <= 1$' clients/cli/deploy/alerts.yaml || die "the alert is on something else"
+  says 'reserve    0' as "$owner" network
+  answer checked
+  same "what the three were paid out of an empty reserve" "$(paid)" 5880
+  # Waiting fills it: nine tasks that are not checked pay for one that is.
+  for _ in {1..9}; do answer unchecked; done
+  same "the reserve after nine tasks that were not checked" "$(left)" 9000
+  answer checked
+  same "what the three were paid in full" "$(paid)" 14700
+  same "the reserve after it" "$(left)" 180
+  # Or each task pays for its own check.
+  says 'value: 10000' as "$owner" admin set sampleBps 10000
+  answer checked
+  same "what the three were paid where all are checked" "$(paid)" 5880
+  same "the reserve" "$(left)" 180
+)
 
 echo "a queue held: a node that nobody answers for"
 says 'NodeJoined' as "$operator" node join --gpu CPU --plain --vram 8
