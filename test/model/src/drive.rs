@@ -19,6 +19,9 @@ const FULL: usize = 16;
 /// Operations between two times that everybody leaves, on a copy; `LEAVING` says another number.
 const LEAVING: usize = 100;
 
+/// The name of such times in a tally.
+const LEFT: &str = "everybody left";
+
 /// The first letters of the names of refusals in a tally.
 const REFUSED: &str = "refused: ";
 
@@ -66,6 +69,7 @@ pub fn play<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize
         if (i + 1) % leaving == 0 || i + 1 == ops.len() {
             if let Some(mut copy) = real.copy() {
                 model.clone().everybody_leaves(&mut copy);
+                *tally.entry(LEFT.into()).or_default() += 1;
             }
         }
     }
@@ -460,6 +464,10 @@ const STREAMS: [(&str, Operations, usize, u64); 6] = [
 pub fn drive_fresh<S: System>(fresh: &dyn Fn() -> S, first: u64, least: usize, wanted: &dyn Fn(&str) -> bool) {
     for (name, operations, length, operators) in STREAMS.into_iter().filter(|(name, ..)| wanted(name)) {
         println!("{name}: seeds from {first} on");
-        drive_all("fresh", fresh, first..first + least.div_ceil(length) as u64, length, operators, operations);
+        let (seeds, begun) = (least.div_ceil(length) as u64, Instant::now());
+        drive_all("fresh", fresh, first..first + seeds, length, operators, operations);
+        let (driven, seconds) = (seeds * length as u64, begun.elapsed().as_secs());
+        // script/fresh reads this line, as it is.
+        proof("stream", &[("stream", &name), ("operations", &driven), ("seeds", &seeds), ("seconds", &seconds)]);
     }
 }

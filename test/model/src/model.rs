@@ -1818,7 +1818,8 @@ impl Model {
             Err(refused) => (refused.events.clone(), if refused.name == "DrawsDue" { 0 } else { CALLS as u64 }),
         };
         let mut trace = Trace { events, next: 0, spread: false, silent, spent: false };
-        let before = self.clone();
+        // A refused call leaves the model as it was. Accepted ones need no copy to go back to.
+        let before = out.is_err().then(|| self.clone());
         match (mine(self, &mut trace), out) {
             (Ok(paid), Ok(done)) => {
                 assert_eq!(trace.next, trace.events.len(), "more happened: {:?}", &trace.events[trace.next..]);
@@ -1830,7 +1831,7 @@ impl Model {
             }
             (Err(name), Err(given)) => {
                 assert_eq!(given.name, name);
-                *self = before;
+                *self = before.expect("a copy");
                 *self.refused.entry(name).or_default() += 1;
                 Vec::new()
             }

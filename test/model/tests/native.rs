@@ -288,8 +288,8 @@ fn seeds_that_failed_agree_with_the_model() {
 }
 
 /// Seeds that nobody has run, from the clock, or from `SEED` on: 8,000 operations of each stream, or as many as `OPERATIONS` says, of the
-/// stream that `STREAM` names or of all. For example: `OPERATIONS=10000000 STREAM=rated script/test -p muster-model --test native fresh --
-/// --show-output`. A seed that fails is printed, with the operations that it was cut down to. Add it to those above.
+/// stream that `STREAM` names or of all. `script/fresh` runs millions. A seed that fails is printed, with the operations that it was cut
+/// down to. Add it to those above.
 #[test]
 fn fresh_seeds_agree_with_the_model() {
     let number = |name: &str| std::env::var(name).ok().map(|n| n.parse::<u64>().expect("a number"));
