@@ -182,8 +182,8 @@ pub async fn watch(
         told.mark_unchanged();
         let known: BTreeSet<_> = events.iter().map(|past| (past.transaction, past.log.log_index)).collect();
         // Concurrently: each question takes a round trip.
-        let (head, new, view) = tokio::join!(endpoints.head(), which.events_from(session, next), which.locate(session, &events));
-        let (head, mut new, view) = (head?.number, new?, view?);
+        let asked = tokio::join!(endpoints.recent_head(), which.events_from(session, next), which.locate(session, &events));
+        let (head, mut new, view) = (asked.0?.number, asked.1?, asked.2?);
         new.retain(|past| !known.contains(&(past.transaction, past.log.log_index)));
         for past in new {
             let text = format!("block {}: {}", past.block, abi::describe(&past.event));
@@ -203,12 +203,15 @@ pub async fn watch(
             (None, 0) if events.is_empty() => bail!("nothing is known of task {}", which.id),
             (_, 1) if drive && !session.options.dry_run => {
                 if view.drawBlock <= head {
-                    let account = match account.take() {
-                        Some(account) => account,
-                        None => session.account().await?,
+                    let call = IMuster::dispatchCall { count: 1 };
+                    // The account is released, because another command may need it meanwhile.
+                    let drawn = match account.take() {
+                        // Nothing of an earlier run is open in it.
+                        Some(account) => account.call(call, U256::ZERO).await.is_ok(),
+                        None => session.call_by(&session.account().await?, call, U256::ZERO, "draw").await.is_ok(),
                     };
-                    // Another may have been quicker. The account is released, because another command may need it meanwhile.
-                    if session.call_by(&account, IMuster::dispatchCall { count: 1 }, U256::ZERO, "draw").await.is_ok() {
+                    // Another may have been quicker.
+                    if drawn {
                         continue;
                     }
                 } else {

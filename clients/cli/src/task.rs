@@ -255,6 +255,9 @@ async fn fetch(session: &Session, id: u64, events: &[Past], stores: &At, out: &P
 
 impl Ask {
     async fn create(&self, session: &Session, follow: bool) -> Result<Option<Created>> {
+        if follow {
+            session.listen()?;
+        }
         let gpu = match self.gpu.as_deref().map(|text| (text, text.rsplit_once(':'))) {
             None => 0,
             Some((_, Some((name, vram)))) => {
@@ -270,16 +273,6 @@ impl Ask {
             digests.push(self.stores.keep(session, &bytes).await.with_context(|| format!("{}", file.display()))?);
         }
         let (kind, redundancy) = (self.kind as u8, self.policy as u8);
-        let least = session.muster.read(IMuster::estimateCall { kind, units: self.units }).await?.leastFee;
-        let nodes = match self.policy {
-            Policy::Single | Policy::Sampled => 1,
-            Policy::Replicated => 3,
-            Policy::Rated => {
-                let application = session.address().await?;
-                session.muster.read(IMuster::profileCall { application }).await?._0.most
-            }
-        };
-        let fee = self.fee.unwrap_or(U256::from(least) * U256::from(nodes));
         let models = node::models(&self.models)?;
         let specs = digests.into_iter().map(|digest| IMuster::TaskSpec {
             kind,
@@ -292,13 +285,23 @@ impl Ask {
             models: models.clone(),
         });
         let mut specs: Vec<_> = specs.collect();
-        let each = u128::try_from(fee).ok().context("no fee is that high")?;
-        let fees = if self.fee.is_some() { vec![each] } else { Vec::new() };
-        if follow {
-            session.listen()?;
-        }
+        let wei = |fee: U256| u128::try_from(fee).ok().context("no fee is that high");
+        let fees = self.fee.map(wei).transpose()?.into_iter().collect();
         let asked = IMuster::createTasksCall { specs: specs.clone(), fees, atomic: true }.abi_encode();
-        let mut payments = Payments::open(session, asked).await?;
+        // Concurrently: each question takes a round trip.
+        let (estimate, payments) =
+            tokio::join!(session.muster.read(IMuster::estimateCall { kind, units: self.units }), Payments::open(session, asked),);
+        let (least, mut payments) = (estimate?.leastFee, payments?);
+        let nodes = match self.policy {
+            Policy::Single | Policy::Sampled => 1,
+            Policy::Replicated => 3,
+            Policy::Rated => {
+                let application = session.address().await?;
+                session.muster.read(IMuster::profileCall { application }).await?._0.most
+            }
+        };
+        let fee = self.fee.unwrap_or(U256::from(least) * U256::from(nodes));
+        let each = wei(fee)?;
         if specs.len() > 1 {
             create_all(session, &mut payments, &specs, each).await?;
             payments.told().await?;

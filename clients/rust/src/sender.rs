@@ -68,7 +68,8 @@ impl Default for Sending {
 
 struct Live {
     journal: Journal,
-    sent: HashMap<u64, Instant>,
+    /// When each was last sent, and the newest block seen before that.
+    sent: HashMap<u64, (Instant, u64)>,
     /// How often a receipt was missing although the nonce was used.
     missing: HashMap<u64, u32>,
     trouble: HashMap<u64, String>,
@@ -157,8 +158,8 @@ impl Sender {
         let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
         entry.signed.push(self.sign(&entry, fee_cap).await?);
         live.journal.put(entry)?;
-        // All before it must be there first.
-        let _ = self.drive(&mut live, count, &head).await;
+        // All before it must be there first. Those that were seen in a block are looked at again by `tick`: nothing waits for that.
+        let _ = self.drive(&mut live, count, &head, false).await;
         if live.journal.is_in_memory() {
             if let Some(trouble) = live.trouble.remove(&nonce) {
                 live.journal.forget(nonce);
@@ -205,14 +206,14 @@ impl Sender {
             return Ok(());
         }
         let (count, head) = tokio::join!(self.count(), self.endpoints.head());
-        self.drive(&mut live, count?, &head?).await
+        self.drive(&mut live, count?, &head?, true).await
     }
 
     /// Whether a transaction sent a moment ago is mined, by one request; otherwise does as [`Sender::tick`], and returns nothing.
     async fn look(&self, nonce: u64) -> Result<Option<TransactionReceipt>, Error> {
         let hash = {
             let live = self.live.lock().await;
-            let fresh = live.sent.get(&nonce).is_some_and(|at| at.elapsed() < self.sending.resend_every);
+            let fresh = live.sent.get(&nonce).is_some_and(|(at, _)| at.elapsed() < self.sending.resend_every);
             live.journal.get(nonce).filter(|entry| fresh && entry.fate == Fate::Open).map(|entry| entry.latest().hash)
         };
         let Some(hash) = hash else { return self.tick().await.map(|()| None) };
@@ -247,12 +248,15 @@ impl Sender {
         Ok(true)
     }
 
-    /// As `look`, given the account's next nonce and the newest block, which the caller has asked for.
-    async fn drive(&self, live: &mut Live, count: u64, head: &Head) -> Result<(), Error> {
+    /// As `tick`, given the account's next nonce and the newest block, which the caller has asked for. Receipts of transactions that
+    /// were seen in a block are asked for only if `again`.
+    async fn drive(&self, live: &mut Live, count: u64, head: &Head, again: bool) -> Result<(), Error> {
         for nonce in live.journal.unfinished() {
             let mut entry = live.journal.get(nonce).cloned().ok_or(Error::UnknownTransaction(nonce))?;
             if nonce < count {
-                self.find(live, &mut entry, head.number).await?;
+                if again || entry.fate == Fate::Open {
+                    self.find(live, &mut entry, head.number).await?;
+                }
             } else if self.send(live, &mut entry, base_fee(head)).await? {
                 // Nodes would refuse those behind it.
                 break;
@@ -319,9 +323,10 @@ impl Sender {
             live.journal.put(entry.clone())?;
             live.sent.remove(&entry.nonce);
         }
-        if live.sent.get(&entry.nonce).is_some_and(|at| at.elapsed() < self.sending.resend_every) {
+        if live.sent.get(&entry.nonce).is_some_and(|(at, _)| at.elapsed() < self.sending.resend_every) {
             return Ok(false);
         }
+        let seen = self.seen();
         // A node that takes transactions and drops them must not always be the first to be asked.
         let answer =
             self.endpoints.ask_from::<B256>(live.attempts, "eth_sendRawTransaction", json!([entry.latest().bytes])).await;
@@ -335,7 +340,7 @@ impl Sender {
             }
         }
         live.trouble.remove(&entry.nonce);
-        live.sent.insert(entry.nonce, Instant::now());
+        live.sent.insert(entry.nonce, (Instant::now(), seen));
         Ok(false)
     }
 
@@ -350,7 +355,11 @@ impl Sender {
     pub async fn wait(&self, nonce: u64) -> Result<TransactionReceipt, Error> {
         let begun = Instant::now();
         loop {
-            let seen = self.endpoints.pulse().head().map_or(0, |head| head.number);
+            let mut seen = self.seen();
+            if self.endpoints.pulse().is_live() && self.was_sent_after(nonce, seen).await {
+                self.rest(seen).await;
+                seen = self.seen();
+            }
             // Unreachable nodes are waited for like blocks.
             let driven = match self.look(nonce).await {
                 Ok(Some(receipt)) => return Ok(receipt),
@@ -377,6 +386,17 @@ impl Sender {
             }
             self.rest(seen).await;
         }
+    }
+
+    /// The newest block that anybody has seen.
+    fn seen(&self) -> u64 {
+        self.endpoints.pulse().head().map_or(0, |head| head.number)
+    }
+
+    /// Whether a transaction was sent a moment ago, after this block was seen: then the block does not have it.
+    async fn was_sent_after(&self, nonce: u64, seen: u64) -> bool {
+        let live = self.live.lock().await;
+        live.sent.get(&nonce).is_some_and(|(at, before)| *before == seen && at.elapsed() < self.sending.resend_every)
     }
 
     /// Waits for the next reason to look: a block after this one, where connections announce them; else about half a block's

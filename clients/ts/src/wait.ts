@@ -89,8 +89,8 @@ export type WaitForTaskParameters<until extends Until = "ended"> = MusterParamet
     /** Gets every change, including the first state. */
     onChange?: ((task: Task) => void) | undefined;
     /**
-     * Milliseconds between questions. If left out, about a block's time while things happen, and longer the longer nothing does, up to the
-     * client's.
+     * Milliseconds between questions. If left out, about a block's time while things happen, half of it before a draw, and longer the longer
+     * nothing does, up to the client's.
      */
     pollingInterval?: number | undefined;
     /** See {@link getEvents}. */
@@ -211,7 +211,9 @@ export function waitForTask<until extends Until = "ended">(
     const again = async () => {
       [next, hurried] = [undefined, false];
       if (waiters.size) await ask(client, { address, deployedIn }, poll, blockRange);
-      if (waiters.size) next = setTimeout(again, hurried ? 0 : (pollingInterval ?? Math.min(client.pollingInterval, Math.max(client.chain?.blockTime ?? BLOCK, (Date.now() - poll.heard) / PART))));
+      // A draw is made in the block after its own, so that block must be seen soon.
+      const block = (client.chain?.blockTime ?? BLOCK) / ([...waiters].some(({ task, dispatch }) => dispatch && isUndrawn(task)) ? 2 : 1);
+      if (waiters.size) next = setTimeout(again, hurried ? 0 : (pollingInterval ?? Math.min(client.pollingInterval, Math.max(block, (Date.now() - poll.heard) / PART))));
       else polls.delete(key);
     };
     void again();
