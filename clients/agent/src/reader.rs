@@ -122,8 +122,13 @@ fn what_to_look_at(shared: &Shared, judged: &IMuster::MemberJudged, right: Optio
 
 /// How often to ask for events where no connection announces them.
 const EVERY: Duration = Duration::from_millis(500);
-/// The shortest time between two reads of events. Announcements wake nodes before.
-const PACE: Duration = Duration::from_secs(1);
+/// The shortest time between two reads of events, unless one is urgent. Announcements wake nodes before.
+const PACE: Duration = Duration::from_secs(3);
+
+/// Whether the journal must have it before the node takes its next task.
+fn is_urgent(news: &News) -> bool {
+    matches!(news, News::Judged { .. } | News::Slashed { .. } | News::Resumed { .. } | News::Download { .. })
+}
 
 /// Wakes nodes by announced events before they are read; the nodes check for themselves.
 pub async fn wake(shared: Arc<Shared>) {
@@ -136,6 +141,9 @@ pub async fn wake(shared: Arc<Shared>) {
                 // A reorganisation may create a task again under its number, and announces it again.
                 shared.remember(&event);
                 shared.wake(&heard.nodes, &heard.tasks);
+                if heard.news.iter().any(is_urgent) {
+                    shared.urgent.notify_one();
+                }
             }
             // Missed announcements are read later.
             Err(RecvError::Lagged(_)) => {}
@@ -186,6 +194,6 @@ async fn read(shared: &Arc<Shared>) -> Result<()> {
             shared.alert("events", what, &text);
         }
         shared.wake(&heard.nodes, &heard.tasks);
-        tokio::time::sleep(PACE).await;
+        let _ = tokio::time::timeout(PACE, shared.urgent.notified()).await;
     }
 }

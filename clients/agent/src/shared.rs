@@ -43,8 +43,8 @@ pub struct Shared {
     pub seed: Seed,
     pub inputs: Stores,
     pub results: Stores,
-    pub metrics: Metrics,
-    /// The streams of answers, if configured.
+    pub metrics: Arc<Metrics>,
+    /// Where answers are shown while they are made, if they are.
     pub streams: Option<Arc<Streams>>,
     /// Names of models by their ids.
     pub names: BTreeMap<u64, String>,
@@ -57,6 +57,8 @@ pub struct Shared {
     alerted: Mutex<HashMap<String, Instant>>,
     /// How tasks were created, from events.
     created: Mutex<BTreeMap<u64, IMuster::TaskCreated>>,
+    /// Rings when announced events must be read at once.
+    pub urgent: Notify,
     /// The executors, by the names of their cards.
     cards: Mutex<HashMap<String, Arc<Card>>>,
 }
@@ -75,8 +77,8 @@ impl Shared {
         let (inputs, results) = stores(&config)?;
         let chain = Chain { muster, from_block: config.from_block };
         let (watched, alerted, created) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (names, metrics, cards) = (config.names(), Metrics::default(), Mutex::default());
-        let streams = config.stream.as_ref().map(|stream| Arc::new(Streams::new(stream.listeners)));
+        let (names, metrics, cards) = (config.names(), Arc::<Metrics>::default(), Mutex::default());
+        let streams = config.stream.as_ref().map(|stream| Arc::new(Streams::new(stream.listeners, metrics.clone())));
         let aside = journal.aside.clone();
         let shared = Arc::new(Self {
             config,
@@ -94,6 +96,7 @@ impl Shared {
             choosy: Mutex::default(),
             alerted,
             created,
+            urgent: Notify::new(),
             cards,
         });
         if let Some(aside) = aside {
