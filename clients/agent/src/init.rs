@@ -8,17 +8,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use alloy::primitives::{Address, U256};
-use alloy::rpc::types::Log;
 use anyhow::{ensure, Context, Result};
 use muster_client::observe::print;
-use muster_client::{abi, show_amount, Endpoints, Event, IMuster, Muster, Settings};
+use muster_client::{abi, show_amount, Endpoints, Error, Event, IMuster, Muster, Settings};
 use serde_json::json;
 
 use crate::gpu::{self, Found};
 
 /// Blocks over which models' earnings are summed: a day of an Arbitrum chain with four a second.
 const BLOCKS: u64 = 345_600;
-/// Blocks of one question.
+/// Blocks of one question, at most.
 const SPAN: u64 = 10_000;
 /// Nodes of one question, and the most that are looked at.
 const NODES: u32 = 50;
@@ -223,11 +222,9 @@ async fn ask(rpc: &[String], address: Address) -> Result<Told> {
     }
     // Events name a task's models at its creation, its pay at its end.
     let mut models = BTreeMap::<u64, Vec<u64>>::new();
-    let mut next = head.saturating_sub(BLOCKS);
-    while next <= head {
-        let to = head.min(next + SPAN - 1);
-        let filter = json!([{ "address": address, "fromBlock": format!("{next:#x}"), "toBlock": format!("{to:#x}") }]);
-        for log in muster.endpoints().ask::<Vec<Log>>("eth_getLogs", filter).await? {
+    let (filter, earned) = (json!({ "address": address }), &mut told.earned);
+    let read = muster.endpoints().past(filter, head.saturating_sub(BLOCKS)..=head, SPAN, |logs| {
+        for log in logs {
             let (id, paid) = match abi::event(&log.inner) {
                 Some(Event::TaskCreated(created)) => {
                     models.insert(created.id, created.spec.models.clone());
@@ -238,12 +235,17 @@ async fn ask(rpc: &[String], address: Address) -> Result<Told> {
                 _ => continue,
             };
             for model in models.get(&id).into_iter().flatten() {
-                let (sum, tasks) = told.earned.entry(*model).or_default();
+                let (sum, tasks) = earned.entry(*model).or_default();
                 *sum += U256::from(paid);
                 *tasks += 1;
             }
         }
-        next = to + 1;
+        Ok::<_, Error>(())
+    });
+    // The names are told without it.
+    if let Err(error) = read.await {
+        told.earned.clear();
+        print(format_args!("note   events: {error}: what models earned is left out"));
     }
     Ok(told)
 }

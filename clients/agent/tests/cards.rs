@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use muster_client::{Event, IMuster};
+use muster_client::{fetcher, Event, IMuster};
 use muster_fleet::site::{gpt, Site, GPU};
+use serde_json::{json, Value};
 
 const ONE: &str = "GPU-11111111-1111-1111-1111-111111111111|NVIDIA H100 80GB HBM3|81559|1024|41|73|0\n";
 const TWO: &str = "GPU-22222222-2222-2222-2222-222222222222|NVIDIA L4|23034|0|35|0|0\n";
@@ -36,6 +37,32 @@ fn agent(place: &Path, arguments: &[&str]) -> Command {
 fn ended(mut command: Command) -> (bool, String) {
     let ended = command.output().unwrap();
     (ended.status.success(), format!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr)))
+}
+
+/// An endpoint before another, which gives the events of at most so many blocks at once.
+async fn capped(to: &str, most: u64) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (client, to) = (fetcher().unwrap(), to.to_string());
+    let answer = move |body: String| {
+        let (client, to) = (client.clone(), to.clone());
+        async move {
+            let asked: Value = serde_json::from_str(&body).unwrap();
+            let block = |name: &str| {
+                let number = asked["params"][0][name].as_str().unwrap();
+                u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
+            };
+            if asked["method"] == "eth_getLogs" && block("toBlock") - block("fromBlock") >= most {
+                let error = json!({ "code": -32000, "message": "query exceeds the range" });
+                return json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }).to_string();
+            }
+            let answer = client.post(to).header("content-type", "application/json").body(body).send().await;
+            answer.unwrap().text().await.unwrap()
+        }
+    };
+    let app = axum::Router::new().route("/", axum::routing::post(answer));
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    url
 }
 
 /// Changes the cards atomically.
@@ -192,21 +219,28 @@ async fn a_card_that_falls_off_the_bus_takes_its_node_out_before_its_task_times_
     let id = site.task(&application, spec(), "when it is back", 70_000).await;
     succeeds(id).await;
 
-    // A newcomer is told the earnings of others with a card like this, and the names of their nodes.
+    // A newcomer is told the earnings of others with a card like this, and the names of their nodes; also by an endpoint that gives the events
+    // of few blocks at once. An endpoint without events still tells the names.
     let config = place.join("agent.toml");
     let muster = site.muster.address().to_string();
-    let asked = ["init", "--rpc", &site.url, "--muster", &muster];
-    let (done, said) = tokio::task::block_in_place(|| ended(agent(&place, &asked)));
-    assert!(done && !said.contains("note   network"), "{said}");
-    let text = fs::read_to_string(config).unwrap();
-    for part in [
-        "chain = 412346\n",
-        &format!("# 1 nodes are called \"{GPU}+"),
-        &format!(
+    let head = site.muster.endpoints().head().await.unwrap().number;
+    assert!(head > 30, "{head} blocks");
+    for most in [u64::MAX, 7, 0] {
+        let _ = fs::remove_file(&config);
+        let url = capped(&site.url, most).await;
+        let asked = ["init", "--rpc", &url, "--muster", &muster];
+        let (done, said) = tokio::task::block_in_place(|| ended(agent(&place, &asked)));
+        assert!(done && !said.contains("note   network"), "{said}");
+        assert_eq!(said.contains("note   events: the node says: query exceeds the range"), most == 0, "{said}");
+        let text = fs::read_to_string(&config).unwrap();
+        for part in ["chain = 412346\n", &format!("# 1 nodes are called \"{GPU}+")] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        // Its models are what others earn with, as far as that is known.
+        assert_eq!(text.contains(&format!("models = [\"{MODEL}\"]")), most > 0, "{text}");
+        let earned = format!(
             "# {MODEL} (transformers): 1 GB to fetch, for 4 GiB and more, earned 0.00000000000014 ether with 2 tasks lately"
-        ),
-        &format!("models = [\"{MODEL}\"]"),
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
+        );
+        assert_eq!(text.contains(&earned), most > 0, "{text}");
     }
 }

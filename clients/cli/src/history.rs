@@ -2,7 +2,7 @@
 
 use alloy::primitives::{B256, U256};
 use alloy::rpc::types::Log;
-use anyhow::{bail, Result};
+use anyhow::{ensure, Result};
 use muster_client::{abi, Endpoints, Error, Event, Head};
 use serde_json::json;
 
@@ -71,34 +71,21 @@ pub async fn events(session: &Session, from: u64, topics: [Option<B256>; 3]) -> 
 /// The same, of one kind alone: by its signature.
 pub async fn events_of(session: &Session, from: u64, kind: Option<B256>, topics: [Option<B256>; 3]) -> Result<Vec<Past>> {
     let endpoints = session.endpoints();
-    let last = endpoints.head().await?.number;
-    let (mut next, mut span, mut found) = (from, SPAN, Vec::new());
-    while next <= last {
-        let to = last.min(next + span - 1);
-        let filter = json!([{
-            "address": session.muster.address(), "fromBlock": format!("{next:#x}"), "toBlock": format!("{to:#x}"),
-            "topics": positions(kind, topics),
-        }]);
-        match endpoints.ask::<Vec<Log>>("eth_getLogs", filter).await {
-            Ok(logs) => {
-                for log in logs {
-                    let (Some(block), Some(transaction)) = (log.block_number, log.transaction_hash) else { continue };
-                    // Unknown events are a newer contract's.
-                    if let Some(event) = abi::event(&log.inner) {
-                        found.push(Past { event, log, block, transaction });
-                    }
-                }
-                if found.len() > MOST {
-                    bail!("more than {MOST} events: ask for a shorter time");
-                }
-                next = to + 1;
-                // Slowly, or the node would refuse every other question.
-                span = (span + span.div_ceil(4)).min(SPAN);
+    let last = endpoints.recent_head().await?.number;
+    let filter = json!({ "address": session.muster.address(), "topics": positions(kind, topics) });
+    let mut found = Vec::new();
+    let read = endpoints.past(filter, from..=last, SPAN, |logs| {
+        for log in logs {
+            let (Some(block), Some(transaction)) = (log.block_number, log.transaction_hash) else { continue };
+            // Unknown events are a newer contract's.
+            if let Some(event) = abi::event(&log.inner) {
+                found.push(Past { event, log, block, transaction });
             }
-            Err(Error::Node(_)) if to > next => span = (to - next).div_ceil(2),
-            Err(error) => return Err(error.into()),
         }
-    }
+        ensure!(found.len() <= MOST, "more than {MOST} events: ask for a shorter time");
+        Ok(())
+    });
+    read.await?;
     Ok(found)
 }
 

@@ -36,6 +36,7 @@ pub mod key;
 mod muster;
 #[cfg(feature = "observe")]
 pub mod observe;
+mod past;
 pub mod pause;
 #[cfg(feature = "private")]
 mod private;

@@ -11,6 +11,7 @@ use muster_client::{Batch, Cursor, Endpoints, Error, Event, Events, Fault, IMust
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use scripted::{Chain, Node, Shared, CHAIN, CONTRACT};
+use serde_json::json;
 
 fn quick() -> Settings {
     Settings {
@@ -245,6 +246,36 @@ async fn a_long_past_is_read_in_pieces_that_the_node_gives() {
     assert_eq!(books.all(), chain.lock().unwrap().events());
     let asked = node.ways.asked.load(Ordering::SeqCst);
     assert!(asked < 60, "300 blocks took {asked} questions");
+}
+
+/// Readers of logs alone, without a cursor, get each once and in order, however few blocks the node gives at once. They get an error if it
+/// gives none.
+#[tokio::test]
+async fn logs_of_the_past_come_in_pieces_that_the_node_gives() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    grow(&chain, 300);
+    let all: Vec<_> = chain.lock().unwrap().events().into_iter().map(|(hash, index, _)| (hash, index)).collect();
+    let nodes = endpoints(&[&node], quick());
+    let head = nodes.head().await.unwrap().number;
+    let mut questions = Vec::new();
+    for span in [0, 1, 20, 1_000] {
+        node.ways.span.store(span, Ordering::SeqCst);
+        node.ways.asked.store(0, Ordering::SeqCst);
+        let mut read = Vec::new();
+        let taken = nodes.past(json!({ "address": CONTRACT }), 0..=head, 100, |logs| {
+            read.extend(logs.into_iter().map(|log| (log.block_hash.unwrap(), log.log_index.unwrap())));
+            Ok::<_, Error>(())
+        });
+        taken.await.unwrap();
+        assert_eq!(read, all, "{span} blocks at once");
+        questions.push(node.ways.asked.load(Ordering::SeqCst));
+    }
+    assert_eq!((questions[0], questions[3]), (4, 4));
+    assert!(questions[2] < 60 && questions[1] < 3 * 301, "{questions:?}");
+    node.set(|ways| &ways.away, true);
+    let none = nodes.past(json!({ "address": CONTRACT }), 0..=head, 100, |_| Ok::<_, Error>(())).await;
+    assert!(matches!(none, Err(Error::Unreachable(_))), "{none:?}");
 }
 
 #[tokio::test]
