@@ -18,7 +18,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-PAGE, NUMBERS, CARDS = (ROOT / "docs/research" / name for name in ("determinism.md", "determinism.json", "cards.json"))
+# MEASURED names another folder for what a trial finds.
+PAGE, NUMBERS, CARDS = (Path(os.environ.get("MEASURED") or ROOT / "docs/research") / name for name in ("determinism.md", "determinism.json", "cards.json"))
 LENGTHS = (1, 100, 1_000)
 # Of Parameters: docs/parameters.md.
 HAMMING, SLASH = 8, 20
@@ -365,11 +366,10 @@ def table(head, rows):
 NOT_RUN = "not run"
 
 
-def at_work():
-    """The measurements of `gpu.sh work`, by device."""
-    kept = json.loads(CARDS.read_text()) if CARDS.exists() else {}
-    queues, policies, smi = [], [], []
-    for name in ["H100", "H200"] + sorted(kept):
+def at_work(kept, there=()):
+    """What `gpu.sh work` has measured, by device; a row for each that is to be there, measured or not."""
+    queues, policies, smi, streams = [], [], [], []
+    for name in [*there, *sorted(kept)]:
         numbers = next((numbers for card, numbers in kept.items() if name in card), None)
         if name not in kept and numbers is not None:
             continue
@@ -377,6 +377,7 @@ def at_work():
             queues.append([name] + [NOT_RUN] * 6)
             policies.append([name, ""] + [NOT_RUN] * 4)
             smi.append([name] + [NOT_RUN] * 5)
+            streams.append([name] + [NOT_RUN] * 4)
             continue
         queue, tokens = numbers["queue"], numbers["queue"]["tokens"]
         rates = [f"{tokens / queue[which]:.1f}" for which in ("alone", "through")]
@@ -386,10 +387,13 @@ def at_work():
             policies.append([name, words] + [f"{row['seconds']:.1f}" for row in numbers["policies"] if row["kind"] == kind])
         seen = numbers["nvidia_smi"]
         smi.append([name, str(len(numbers["processes"]))] + [f"{seen[what][0]:.0f}, {seen[what][1]:.0f}" for what in ("busy", "mib", "degrees", "watts")] if seen else [name] + ["-"] * 5)
+        shown = numbers["stream"]
+        streams.append([name, str(shown["parts"]), f"{shown['first']:.1f}", f"{shown['last']:.1f}", f"{shown['whole']:.1f}"])
     return [
         table(["device", "queue", "alone: a text, tokens a second", "through Muster: a text, tokens a second", "of the queue's time a text was written", "lost in all", "from creation to the last result"], queues),
         table(["device", "", "single", "sampled", "replicated", "rated"], policies),
         table(["device", "processes on the card", "busy, %", "memory, MiB", "degrees", "watts"], smi),
+        table(["device", "parts", "the first", "the last", "proven, and in a file"], streams),
     ]
 
 
@@ -471,7 +475,7 @@ def page():
                     here, there = (whole[name]["texts"].get(dtype, {}).get("reference") for name in (one, two))
                     if isinstance(here, list) and isinstance(there, list):
                         pairs.append([f"{one} against {two}", dtype, share(here, there)])
-    queues, policies, smi = at_work()
+    queues, policies, smi, streams = at_work(json.loads(CARDS.read_text()) if CARDS.exists() else {}, ("H100", "H200"))
     needed = math.ceil(math.log(0.05) / math.log(1 - BEARABLE / SLASH))
     text = f"""# Determinism
 
@@ -514,6 +518,10 @@ Seconds from the command to the result's file, with nothing else to do, by polic
 The readings of `nvidia-smi` meanwhile, each second: mean, most.
 
 {smi}
+
+A text of the queue under the policy "single", [read while it is made](../streams.md) by `muster task run --stream`: in how many parts it came, and seconds from the command on.
+
+{streams}
 
 ## What follows
 

@@ -2,7 +2,8 @@
 # Tests and measurements that need torch; on a card, or small on the processor without one. On a machine without a network they need
 # this folder of the repository, a Python with torch, and the output of `pack` if there is no cargo.
 #   gpu.sh pack                   programs and contract, 140 MB without symbols, into .muster/card, which the others then use: before the copy to such a machine
-#   gpu.sh all                    one section after the other: test, determinism, work
+#   gpu.sh all                    on a card all that is asked of one, in hours: test, determinism of 1b and of 8b, work, and the page
+#   gpu.sh dry                    the same on any machine in minutes: tiny models and short texts, the tables printed, no number kept
 #   gpu.sh test [NAME ...]        tests of the executors `transformers`, `diffusers`, and `openai` with a real server
 #   gpu.sh determinism [...]      which settings give identical answers: adds to docs/research/determinism.json. --help lists what can be left out, and --minutes ends it
 #   gpu.sh work [...]             an agent with NVML's facts, tasks of all policies, and what Muster costs a card: docs/research/cards.json
@@ -27,10 +28,25 @@ case $what in
     du -sh "$packed"
     ;;
   all)
+    torch -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || {
+      echo "gpu.sh all: no card is here, and on a processor it takes days: gpu.sh dry does the same with tiny models" >&2
+      exit 1
+    }
     torch test_torch.py
-    torch determinism.py measure
+    torch determinism.py measure "$@"
+    torch determinism.py measure --llama 8b --images none --prompts 4 "$@"
     torch work.py
     page
+    ;;
+  dry)
+    torch test_torch.py
+    MEASURED=$(mktemp -d)
+    export MEASURED
+    trap 'rm -rf "$MEASURED"' EXIT
+    torch determinism.py measure --llama tiny --diffusion tiny --prompts 2 --tokens 100 --pictures 1 --dtypes bfloat16 "$@"
+    torch work.py --dry --queue 3 --seconds 3
+    echo "Of $MEASURED/determinism.md, whose numbers are thrown away:"
+    grep -E '^(#|\|)' "$MEASURED/determinism.md"
     ;;
   test) torch test_torch.py "$@" ;;
   determinism) torch determinism.py measure "$@" ;;

@@ -17,7 +17,8 @@ LLAMA = {
 }
 # channels of the four blocks, of the text's encoder, and its layers; channels of the decoder
 DIFFUSION = {
-    "tiny": ((32, 64), 32, 2, (16, 32)),
+    # A decoder of four blocks, as that of real models: with fewer, an image is far more numbers, and attention takes minutes.
+    "tiny": ((32, 64), 32, 2, (16, 16, 32, 32)),
     "small": ((64, 128, 128), 64, 2, (32, 64, 64)),
     "sdxl": ((320, 640, 1_280, 1_280), 768, 12, (128, 256, 512, 512)),
 }
@@ -36,14 +37,15 @@ def fill(model, seed, spread):
     return model
 
 
-def tokens(place, kind="llama"):
-    """A tokenizer of bytes."""
+def tokens(place, kind="llama", count=None):
+    """A tokenizer of bytes. What a model says beyond them are words that stand for their own numbers, so that a text shows every token."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     special = ["<|end|>", "<|user|>", "<|assistant|>", "<|pad|>"]
-    numbers = {letter: at for at, letter in enumerate(special + letters)}
+    known = special + letters
+    numbers = {letter: at for at, letter in enumerate(known + [f"\u0120w{at}" for at in range(len(known), count or 0)])}
     made = Tokenizer(models.BPE(vocab=numbers, merges=[]))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -71,7 +73,7 @@ def llama(size, place, seed=1, dtype=torch.float32):
         # It does not end by itself.
         model.lm_head.weight[0] = 0
     model.save_pretrained(place, safe_serialization=True)
-    tokens(place)
+    tokens(place, count=words)
 
 
 def diffusion(size, place, seed=1):

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -100,6 +101,29 @@ class Transformers(unittest.TestCase):
             self.assertEqual(name, "done", result)
             plain = {"prompt": "<|user|>hello01 Jan 2026<|assistant|>", "max_tokens": 8}
             self.assertEqual(executor.run("gpt", plain)[1], result)
+
+    def test_words_are_shown_one_by_one_while_the_rest_is_made(self):
+        # A model that speaks in words.
+        with tempfile.TemporaryDirectory() as place:
+            seeded.llama("small", place)
+            with Executor(HERE / "transformers/executor.py", "--model", place, "--device", DEVICE, "--context", "1024") as executor:
+                self.assertTrue(executor.ready["streams"])
+                one = {"prompt": "The sea", "max_tokens": 200, "temperature": 1, "seed": 5}
+                for given, units in ((one, 1), ({"requests": [one, {"prompt": "The sea", "max_tokens": 40}]}, 2)):
+                    begun = time.monotonic()
+                    name, whole = executor.run("gpt", given, units)
+                    took = time.monotonic() - begun
+                    self.assertEqual((name, executor.pieces), ("done", []), whole)
+                    self.assertEqual(executor.run("gpt", given, units, stream=True), (name, whole))
+                    self.assertEqual("".join(executor.pieces).encode(), whole)
+                    words = sum(len(answer["text"].split(" ")) for answer in json.loads(whole)["answers"])
+                    self.assertGreater(words, 100 * units)
+                    # Beside the words, what stands around them.
+                    self.assertGreater(len(executor.pieces), 0.9 * words)
+                    # They come as they are made, not all at the end: the middle one is there near the middle.
+                    apart = [moment - executor.moments[0] for moment in executor.moments]
+                    self.assertGreater(apart[-1], took / 4, "all came at once")
+                    self.assertLess(apart[len(apart) // 2], 0.8 * apart[-1])
 
     def test_what_is_no_task_is_refused_and_the_next_one_runs(self):
         with self.start() as executor:

@@ -1,29 +1,35 @@
-"""A card at work for Muster: `gpu.sh work`. A development node, a contract, and an agent with fourteen nodes on one card: seven share a process
-that writes texts, seven one that draws images. Runs tasks of both kinds under all four policies, whose results must be the executor's own.
-Then runs a queue of long texts, whose seconds and tokens are compared with those of the same executor asked directly. Writes
-docs/research/cards.json.
+"""A card at work for Muster: `gpu.sh work`. A development node, a contract, and an agent with fourteen nodes on one card: seven share a process that
+writes texts, seven one that draws images. Nodes have to join as what NVIDIA's tools say of the card. Tasks of both kinds run under all four
+policies, whose results have to be the executor's own; a text is read while it is made; then comes a queue of long texts, whose seconds and tokens
+are compared with those of the same executor asked directly. It prints its tables, and keeps its numbers in docs/research/cards.json.
 
-Without a card the agent sees one of the tests' substitute of NVIDIA's library (tests/nvml.c), and executors run on the processor; with
---plain they are `embeddings` and `images`, which need no torch.
+Without a card the agent is told of one by the tests' substitute of NVIDIA's library (tests/nvml.c), and executors run on the processor; with
+--plain they are `images`, and `openai` before a small server of its own, which need no torch.
 """
 
 import argparse
 import hashlib
+import itertools
 import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import unicodedata
 import urllib.request
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-NUMBERS = ROOT / "docs/research/cards.json"
+sys.path.append(str(HERE))
+
+from determinism import CARDS, at_work  # noqa: E402
+
 # The key of every nitro development chain, which is public.
 OWNER = "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659"
 POLICIES = ("single", "sampled", "replicated", "rated")
@@ -32,6 +38,20 @@ BLOCK = 0.25
 # Tasks of each kind: the fewest that a rated task asks for.
 SHARERS = 7
 SUBSTITUTE = "GPU-11111111-1111-1111-1111-111111111111|Substitute of a card|24564|1024|41|73|0\n"
+
+
+def serve(port):
+    """A server of texts for --plain, at whose words one can look."""
+    from trial import LikeOpenAI
+
+    LikeOpenAI(int(port), longest=4_096, pause=0.02, streams="as it is made")
+    threading.Event().wait()
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
 
 
 def record(file, command):
@@ -131,10 +151,24 @@ class Network:
             time.sleep(0.1)
         return found
 
-    def say(self, program, *arguments, key, **environment):
-        """A program's output."""
+    def environment(self, key, **environment):
         more = {"RPC_URL": self.url, "ETH_RPC_URL": self.url, "MUSTER": getattr(self, "muster", ""), "MUSTER_HOME": str(self.place / "home")}
-        env = {"PATH": os.environ["PATH"], "HOME": str(self.place), "NO_COLOR": "1", "PRIVATE_KEY": key, **more, **environment}
+        return {"PATH": os.environ["PATH"], "HOME": str(self.place), "NO_COLOR": "1", "PRIVATE_KEY": key, **more, **environment}
+
+    def hear(self, program, *arguments, key):
+        """What a program prints, by the seconds since it began."""
+        begun, heard = time.monotonic(), []
+        child = subprocess.Popen([self.built[program], *arguments], cwd=ROOT, env=self.environment(key), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while said := os.read(child.stdout.fileno(), 1 << 16):
+            heard.append((time.monotonic() - begun, said))
+        _, told = child.communicate()
+        if child.returncode:
+            sys.exit(f"gpu.sh work: {program} {' '.join(map(str, arguments))}: {told.decode()}")
+        return heard, time.monotonic() - begun
+
+    def say(self, program, *arguments, key, **environment):
+        """What a program prints."""
+        env = self.environment(key, **environment)
         ended = subprocess.run([self.built[program], *arguments], cwd=ROOT, env=env, capture_output=True, text=True)
         if ended.returncode:
             sys.exit(f"gpu.sh work: {program} {' '.join(map(str, arguments))}: {ended.stdout}{ended.stderr}")
@@ -156,10 +190,20 @@ class Card:
         if self.real:
             ask = ["nvidia-smi", "--query-gpu=utilization.gpu,memory.used,temperature.gpu,power.draw", "--format=csv,noheader,nounits", "-l", "1"]
             self.child = subprocess.Popen(ask, stdout=open(place / "nvidia-smi", "w"))
+            ask = ["nvidia-smi", "--id=0", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
+            self.name, mib = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip().rsplit(", ", 1)
         else:
             subprocess.run(["cc", "-shared", "-fPIC", "-o", place / "libnvidia-ml.so.1", ROOT / "clients/agent/tests/nvml.c"], check=True)
             (place / "card").write_text(SUBSTITUTE)
+            _, self.name, mib = SUBSTITUTE.split("|")[:3]
             self.environment = {"LD_LIBRARY_PATH": str(place), "NVML_CARDS": str(place / "card")}
+        self.mib = int(mib)
+
+    def is_joined(self, told):
+        """Ends, unless a node has joined as this card: by its name, with all its memory to the GiB."""
+        name, vram = told["gpu"].split("+")[0], told["vram"]
+        if name != self.name or abs(vram * 1024 - self.mib) >= 1024:
+            sys.exit(f"gpu.sh work: the node has joined as {name!r} of {vram} GiB, and the card is {self.name!r} of {self.mib} MiB")
 
     def processes(self):
         """Memory of each process on the card, in MiB."""
@@ -183,11 +227,20 @@ class Card:
 
 def executors(place, given):
     """By kind: the command, its golden tasks, an input, and long ones."""
-    short = {"gpt": {"texts": ["a card at work"]}, "images": {"prompt": "hills", "seed": 3, "width": 64, "height": 64}}
     if given.plain:
-        names = {"gpt": "embeddings", "images": "images"}
-        long = [{"texts": [f"{at} words of a text that is not short"] * 32} for at in range(given.queue)]
-        return {kind: ([sys.executable, "-B", HERE / name / "executor.py"], HERE / name / "golden", short[kind]) for kind, name in names.items()}, lambda _: long
+        url, served = "http://127.0.0.1:{port}/v1", [sys.executable, "-B", __file__, "serve", "{port}"]
+        texts = [sys.executable, "-B", __file__, "at", sys.executable, "-B", HERE / "openai/executor.py", "--url", url, "--model", "small", "--", *served]
+        images = [sys.executable, "-B", HERE / "images/executor.py"]
+        golden = place / "golden"
+        golden.mkdir()
+        written = {"prompt": "The sea today:", "max_tokens": 64}
+        (golden / "one.json").write_text(json.dumps({"kind": "gpt", "input": json.dumps({**written, "seed": 7})}))
+        drawn = {"prompt": "hills", "seed": 3, "width": 64, "height": 64}
+
+        def plain(tokens):
+            return [{"prompt": f"{at}: the sea today", "max_tokens": tokens, "seed": at} for at in range(given.queue)]
+
+        return {"gpt": (texts, golden, written), "images": (images, HERE / "images/golden", drawn)}, plain
     import seeded
     import torch
 
@@ -216,9 +269,11 @@ def executors(place, given):
     return {"gpt": (texts, HERE / "transformers/golden", written), "images": (images, golden, {**drawn, "seed": 3})}, long
 
 
-def configuration(network, place, kinds, keys):
+def configuration(network, place, kinds, keys, ports):
     """The agent's: a node for each kind on the card, and more that share its executor."""
-    text = f'home = "{place}/state"\nrpc = ["{network.url}"]\nmuster = "{network.muster}"\nlisten = "127.0.0.1:0"\ndrive_within = 2\n'
+    metrics, shown = ports
+    text = f'home = "{place}/state"\nrpc = ["{network.url}"]\nmuster = "{network.muster}"\nlisten = "127.0.0.1:{metrics}"\ndrive_within = 2\n'
+    text += f'[stream]\nlisten = "127.0.0.1:{shown}"\nurl = "http://127.0.0.1:{shown}/stream"\n'
     text += f'[store]\nget = ["{place}/store"]\nput = ["{place}/store"]\n'
     for kind, (command, golden, _) in kinds.items():
         whole = [sys.executable, "-B", __file__, "record", place / f"{kind}.spans", *command]
@@ -231,15 +286,51 @@ def configuration(network, place, kinds, keys):
     return {f"KEY_{kind}_{at}": key for (kind, at), key in keys.items()}
 
 
+def read_along(network, place, group, text, key):
+    """Has a text made, and reads it meanwhile: how many parts came before its end, and when."""
+    (place / "story").write_text(json.dumps(text))
+    out = place / "story.out"
+    task = ["task", "run", "--stream", "--inside", "--kind", "gpt", "--gpu", str(group), "--input", place / "story", "--store", place / "store", "--out", out]
+    heard, whole = network.hear("muster", *task, key=key)
+    said, result = b"".join(part for _, part in heard), json.loads(out.read_bytes())
+    texts = "".join(answer["text"] for answer in result["answers"])
+    # The command passes on no signs that would steer a terminal.
+    told = "".join("\ufffd" if unicodedata.category(sign) == "Cc" and sign not in "\n\t" else sign for sign in texts).encode() + b"\n"
+    # The report of the task's creation comes before its text.
+    report = len(said) - len(told)
+    if not said.endswith(told) or not said.startswith(b"task for ") or said[report - 1 : report] != b"\n":
+        sys.exit(f"gpu.sh work: what was shown is not the answer: {said!r}, {texts!r}")
+    ends = itertools.accumulate(len(part) for _, part in heard)
+    times = [at for (at, _), end in zip(heard, ends) if end > report]
+    parts, first, last = len(times), times[0], times[-1]
+    if parts < 4 or last - first < 0.2:
+        sys.exit(f"gpu.sh work: the text did not come bit by bit: {parts} parts within {last - first:.2f} s")
+    return {"parts": parts, "first": first, "last": last, "whole": whole}
+
+
+def measured(port):
+    """Of the agent's metrics those of cards and of streams."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answered:
+        lines = [line.split() for line in answered.read().decode().splitlines() if line.startswith("muster_agent_")]
+    found = {}
+    for name, value in lines:
+        name = name.removeprefix("muster_agent_").split("{")[0]
+        if name.startswith(("gpu_", "stream")):
+            found[name] = float(value)
+    return found
+
+
 def work(arguments):
     given = argparse.ArgumentParser(prog="gpu.sh work")
     given.add_argument("--plain", action="store_true", help="executors that need no torch, and no numbers kept: a test of this program")
+    given.add_argument("--dry", action="store_true", help="tiny models, a short queue, and no numbers kept: all that a card is asked, on a processor in minutes")
     given.add_argument("--llama", help="as of gpu.sh determinism")
     given.add_argument("--diffusion", help="as of gpu.sh determinism")
     given.add_argument("--queue", type=int, default=6, help="long texts")
     given.add_argument("--seconds", type=float, default=10, help="what each of them takes, about")
     given = given.parse_args(arguments)
-    sys.path.append(str(HERE))
+    if given.dry:
+        given.llama, given.diffusion = given.llama or "tiny", given.diffusion or "tiny"
     from trial import Executor
 
     with tempfile.TemporaryDirectory() as folder:
@@ -254,7 +345,7 @@ def work(arguments):
                 name, direct[kind] = executor.run(kind, asked)
                 assert name == "done", direct[kind]
                 if kind == "gpt":
-                    words = 256
+                    words = 64 if given.dry or given.plain else 256
                     begun = time.monotonic()
                     name, _ = executor.run(kind, long(words)[0])
                     assert name == "done", _
@@ -271,13 +362,16 @@ def work(arguments):
         with Network(place) as network:
             keys = {(kind, at): network.account() for kind in kinds for at in range(SHARERS)}
             application = network.account()
-            env = {"PATH": os.environ["PATH"], "HOME": folder, **card.environment, **configuration(network, place, kinds, keys)}
+            ports = free_port(), free_port()
+            env = {"PATH": os.environ["PATH"], "HOME": folder, **card.environment, **configuration(network, place, kinds, keys, ports)}
             agent = [network.built["muster-agent"], "run", "--config", place / "agent.toml"]
             network.children.append(subprocess.Popen(agent, env=env, stderr=open(place / "agent.log", "w")))
             node = lambda kind: json.loads(network.say("muster", "node", "status", "--json", key=keys[kind, SHARERS - 1]))  # noqa: E731
             count = lambda: json.loads(network.say("muster", "network", "--json", key=application))["nodesJoined"]  # noqa: E731
             network.until("all nodes", lambda: count() == 2 * SHARERS, 1_800)
             told = {kind: node(kind) for kind in kinds}
+            for one in told.values():
+                card.is_joined(one)
             groups = {kind: {"number": one["gpuGroup"], "name": one["gpu"]} for kind, one in told.items()}
             network.say("muster", "admin", "list-gpu", str(groups["gpt"]["number"]), key=OWNER)
             rows = []
@@ -293,7 +387,9 @@ def work(arguments):
                         sys.exit(f"gpu.sh work: {kind} under {policy} came to another result than the executor's own")
                     print(f"{kind}, {policy}: {rows[-1]['seconds']:.1f} s", file=sys.stderr, flush=True)
             processes = card.processes()
-            # A queue of long texts alone: without images beside them, the card is theirs.
+            shown = read_along(network, place, groups["gpt"]["number"], long(tokens)[0], application)
+            print(f"read while it was made: {shown['parts']} parts, {shown['first']:.1f} to {shown['last']:.1f} s", file=sys.stderr, flush=True)
+            # A queue of long texts, with an image now and then beside them left out: the card is theirs.
             for at, one in enumerate(long(tokens)):
                 (place / f"long{at}").write_text(json.dumps(one))
             before = len(spans(place / "gpt.spans"))
@@ -304,23 +400,32 @@ def work(arguments):
             network.until("the queue's end", lambda: len(spans(place / "gpt.spans")) >= before + given.queue and all(file.exists() for file in stored), 3_600)
             whole = time.monotonic() - begun
             ran = spans(place / "gpt.spans")[before:]
-            metrics = [line for line in (place / "agent.log").read_text().splitlines() if " ERROR " in line]
+            metrics = measured(ports[0])
+            errors = [line for line in (place / "agent.log").read_text().splitlines() if " ERROR " in line]
         busy, span = sum(end - start for start, end in ran), ran[-1][1] - ran[0][0]
         numbers = {
-            "stack": texts, "card": groups["gpt"]["name"], "nvidia_smi": card.told(), "processes": processes, "policies": rows, "errors": len(metrics),
+            "stack": texts, "card": groups["gpt"]["name"], "nvidia_smi": card.told(), "processes": processes, "policies": rows, "errors": len(errors),
+            "vram": told["gpt"]["vram"], "stream": shown, "metrics": metrics,
             "queue": {
-                "texts": given.queue, "tokens": None if given.plain else tokens, "alone": sum(alone) / len(alone), "through": busy / len(ran),
+                "texts": given.queue, "tokens": tokens, "alone": sum(alone) / len(alone), "through": busy / len(ran),
                 "of_the_card": busy / span, "whole": whole,
             },
         }  # fmt: skip
         print(json.dumps(numbers, indent=1))
-        if not given.plain:
-            kept = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-            kept[groups["gpt"]["name"].split("+")[0] if card.real else "processor"] = numbers
-            NUMBERS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+        name = card.name if card.real else "processor"
+        print("\n\n".join(at_work({name: numbers})), flush=True)
+        if not (given.plain or given.dry):
+            kept = json.loads(CARDS.read_text()) if CARDS.exists() else {}
+            kept[name] = numbers
+            CARDS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["record"]:
         sys.exit(record(sys.argv[2], sys.argv[3:]))
+    if sys.argv[1:2] == ["serve"]:
+        serve(sys.argv[2])
+    if sys.argv[1:2] == ["at"]:
+        port = free_port()
+        os.execv(sys.argv[2], [part.replace("{port}", str(port)) for part in sys.argv[2:]])
     work(sys.argv[1:])
