@@ -131,7 +131,7 @@ start reserve
   }
   reveal=('reveal(uint64,uint32,uint32,uint8,bytes32,bytes32)')
   shown() { as "$clean" task show "$id" --json; }
-  # What happened to the task: an expression over an event's name and values.
+  # The task's events of a name, by an expression over their values.
   told() { shown | field ".events.filter(e => e.event === '$1').map(e => e.values).map(v => $2).join(' ')"; }
   # answer checked|unchecked: a task of 6 ether and its node's answer. The block's time is tried until the lot falls as it is wanted.
   tries=0
@@ -167,7 +167,7 @@ start reserve
     for n in $members; do [ "$n" = "$node" ] || commit "$n"; done
     for n in $members; do tell "$application" "${reveal[@]}" "$id" "$place" "$n" 0 "$value" "$salt" || die "node $n does not reveal"; done
   }
-  # What the three of the last task were paid, and what is left in the reserve, in thousandths of an ether.
+  # The pay of the last task's three nodes, and the rest of the reserve, in thousandths of an ether.
   milli() { node -p "String(Math.round(Number('$1') / 1e15))"; }
   paid() { milli "$(shown | field ".events.filter(e => e.event === 'MemberJudged').reduce((sum, e) => sum + BigInt(e.values.paid), 0n).toString()")"; }
   left() { milli "$(network reserve)"; }
