@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::config::{self, Config};
 use crate::executor::Executor;
+use crate::stream::{self, Through};
 use crate::{apart, disk, golden, gpu, journal, probes, shared, work};
 
 /// The remedy for an unavailable key.
@@ -90,16 +91,23 @@ pub async fn run(path: &Path) -> Result<()> {
         ),
         Err(error) => found.bad(&format!("disk: {error:#}"), "check `home` and the stores that are directories"),
     }
+    // Held meanwhile: [stream] must not have the same address.
+    let mut held = None;
     if let Some(at) = config.listen {
         match (probes::listen(at).await, Lock::take(&config.home)) {
-            (Ok(_), _) => good(&format!("listen: {at}")),
-            // The agent itself listens there.
+            (Ok(listener), _) => {
+                good(&format!("listen: {at}"));
+                held = Some(listener);
+            }
+            // It is the agent itself that listens there.
             (Err(_), Err(Error::InUse { .. })) => note(&format!("listen: {at} is in use, and an agent runs with this home")),
             (Err(error), _) => {
                 found.bad(&format!("listen: {error:#}"), "end the program that listens there, or write another address")
             }
         }
     }
+    shows(&config, &mut found).await;
+    drop(held);
     stores(&config, &mut found).await;
     let muster = chain(&config, &mut found).await;
     for node in &config.nodes {
@@ -122,6 +130,52 @@ pub async fn run(path: &Path) -> Result<()> {
         0 => Ok(()),
         1 => bail!("one thing is wrong"),
         wrong => bail!("{wrong} things are wrong"),
+    }
+}
+
+/// Whether answers can be shown while they are made, and are read where the nodes say, as far as this machine can tell.
+async fn shows(config: &Config, found: &mut Findings) {
+    const WITHIN: Duration = Duration::from_secs(10);
+    const LEADS: &str = "it must lead to `listen` of [stream]: check the proxy, the name and the firewall";
+    const ELSEWHERE: &str = "whether others reach it, only a reader elsewhere can tell";
+    let Some(settings) = &config.stream else { return };
+    let at = settings.listen;
+    let own = match (stream::listen(at).await, Lock::take(&config.home)) {
+        (Ok(listener), _) => {
+            good(&format!("stream: {at}, for {} readers", settings.listeners));
+            Some(listener)
+        }
+        (Err(_), Err(Error::InUse { .. })) => {
+            note(&format!("stream: {at} is in use, and an agent runs with this home"));
+            None
+        }
+        (Err(error), _) => return found.bad(&format!("stream: {error:#}"), "end what listens there, or write another address"),
+    };
+    let Some(url) = &settings.url else {
+        return note("stream: without `url` nobody learns from the chain where answers are shown");
+    };
+    if url.starts_with("http:") {
+        note(&format!(
+            "stream: {url} is not encrypted: pages over https:// do not read it, and whoever is between can change it"
+        ));
+    }
+    let Some(listener) = own else {
+        return match stream::is_served(url).await {
+            Ok(()) => good(&format!("stream: an agent answers at {url}; {ELSEWHERE}")),
+            Err(said) => found.bad(&format!("stream: no agent answers at {url}: {said}"), LEADS),
+        };
+    };
+    match stream::comes_through(listener, url, WITHIN).await {
+        Through::Open => good(&format!("stream: {url} gives what is shown here at once, to this machine; {ELSEWHERE}")),
+        Through::Inside => note(&format!(
+            "stream: {url} gives what is shown here at once, but is on this machine or a private network: readers stay out of such places \
+             unless they are told otherwise"
+        )),
+        Through::KeptBack => found.bad(
+            &format!("stream: {url} gives what is shown here only when all of it is there"),
+            "have the proxy pass it on as it comes: `proxy_buffering off` in nginx, `flush_interval -1` in Caddy",
+        ),
+        Through::Lost(said) => found.bad(&format!("stream: {url} does not give what is shown here: {said}"), LEADS),
     }
 }
 
@@ -340,7 +394,12 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
     let mut executor = Executor::new(&node.name, &node.executor);
     executor.see(gpu.uuid.clone());
     match executor.start().await {
-        Ok(ready) => good(&format!("executor: {} {} for {}", ready.name, ready.version, ready.kinds.join(", "))),
+        Ok(ready) => {
+            good(&format!("executor: {} {} for {}", ready.name, ready.version, ready.kinds.join(", ")));
+            if config.stream.is_some() && !ready.streams {
+                note("executor: it gives its answers whole, so none is shown while it is made");
+            }
+        }
         Err(error) => {
             return found.bad(&format!("executor: {error:#}"), "run its command by hand; the log has its standard error")
         }

@@ -145,11 +145,10 @@ async fn run(path: &std::path::Path) -> Result<()> {
             }
         });
     }
-    if let (Some(listener), Some(streams), Some(settings)) = (streaming, shared.streams.clone(), &shared.config.stream) {
-        let listeners = settings.listeners;
+    if let (Some(listener), Some(streams)) = (streaming, shared.streams.clone()) {
         serving.spawn(async move {
-            // Streams are no answers: the work goes on without them.
-            if let Err(error) = stream::serve(streams, listener, listeners).await {
+            // A stream is no answer: the work goes on without it.
+            if let Err(error) = stream::serve(streams, listener).await {
                 tracing::error!("answers are not shown any more: {error:#}");
             }
         });

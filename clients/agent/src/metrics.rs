@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use muster_client::observe::{self, now, Described};
 
-/// Every metric: its name without `muster_agent_`, whether it is a counter, and its description.
-const ALL: [Described; 28] = [
+/// Every metric: its name without `muster_agent_`, whether it is a counter, and what it is.
+const ALL: [Described; 33] = [
     ("info", false, "1; version, chain and contract are labels"),
     ("looked_timestamp_seconds", false, "When the node last looked at the chain without trouble"),
     ("ready", false, "Whether the node is joined, not paused, its self-test passed, and the contract answers"),
@@ -36,6 +36,11 @@ const ALL: [Described; 28] = [
     ("earned_wei", false, "The earnings of those"),
     ("gas_wei_total", true, "The cost of transactions since the agent started"),
     ("alerts_total", true, "Alerts since the agent started, by kind"),
+    ("streams_open", false, "Answers that are shown while they are made, and not over"),
+    ("stream_readers", false, "Those that read them"),
+    ("stream_pieces_total", true, "Pieces of answers that were sent to readers since the agent started"),
+    ("stream_bytes_total", true, "Their bytes of text"),
+    ("stream_refused_total", true, "Readers that were sent away since the agent started, because too many read"),
     ("next_block", false, "The first block whose events have not been read"),
     ("endpoint_up", false, "Whether a node of the chain is asked, by its host"),
 ];

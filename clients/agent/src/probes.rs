@@ -30,9 +30,14 @@ pub async fn serve(shared: Arc<Shared>, listener: TcpListener) -> Result<()> {
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>) -> ([(header::HeaderName, &'static str); 1], String) {
-    let Metrics(metrics) = &shared.metrics;
+    let Metrics(metrics) = &*shared.metrics;
     let (chain, contract) = (shared.chain_id.to_string(), shared.config.muster.to_string());
     metrics.set("info", &[("chain", &chain), ("contract", &contract), ("version", env!("CARGO_PKG_VERSION"))], 1.0);
+    if let Some(streams) = &shared.streams {
+        let (open, readers) = streams.seen();
+        metrics.set("streams_open", &[], open as f64);
+        metrics.set("stream_readers", &[], readers as f64);
+    }
     for endpoint in shared.chain.muster.endpoints().standing() {
         metrics.set("endpoint_up", &[("endpoint", &endpoint.node)], f64::from(u8::from(endpoint.fault.is_none())));
     }

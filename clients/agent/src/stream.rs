@@ -22,12 +22,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::Router;
 use futures_util::stream;
-use muster_client::{Piece, Shown, Stopped, Whole, Why, SHOWN};
+use muster_client::{digest_of, Heard, Piece, Shown, Stopped, Streaming, Whole, Why, SHOWN};
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{watch, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout_at, Instant, Sleep};
+use tokio::time::{sleep, timeout, timeout_at, Instant, Sleep};
+
+use crate::metrics::Metrics;
 
 /// The longest piece in bytes; an executor's longer ones are divided.
 const PIECE: usize = 16 << 10;
@@ -49,11 +51,15 @@ const TURN: Duration = Duration::from_mins(10);
 const IDLE: Duration = Duration::from_secs(10);
 /// The time without taking any output after which a connection is closed.
 const STALL: Duration = Duration::from_secs(30);
+/// The reply about a task that no node here works on.
+const NOT_HERE: &str = "no answer to this task is made here now\n";
 
 /// The streamed answers, by task.
 pub struct Streams {
     shows: Mutex<BTreeMap<u64, Arc<Show>>>,
+    most: usize,
     listeners: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
 }
 
 /// One task's answer.
@@ -83,9 +89,18 @@ enum End {
 pub struct Showing(pub Arc<Show>);
 
 impl Streams {
-    /// No streams yet, for this many readers.
-    pub fn new(listeners: usize) -> Self {
-        Self { shows: Mutex::default(), listeners: Arc::new(Semaphore::new(listeners)) }
+    /// Nothing yet, for so many readers.
+    pub fn new(listeners: usize, metrics: Arc<Metrics>) -> Self {
+        for name in ["stream_pieces_total", "stream_bytes_total", "stream_refused_total"] {
+            metrics.0.add(name, &[], 0.0);
+        }
+        Self { shows: Mutex::default(), most: listeners, listeners: Arc::new(Semaphore::new(listeners)), metrics }
+    }
+
+    /// How many answers are shown and not over, and how many readers there are.
+    pub fn seen(&self) -> (usize, usize) {
+        let open = self.shows().values().filter(|show| show.kept().end.is_none()).count();
+        (open, self.most - self.listeners.available_permits())
     }
 
     fn shows(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Show>>> {
@@ -189,6 +204,7 @@ struct Reading {
     at: usize,
     over: bool,
     until: Instant,
+    metrics: Arc<Metrics>,
     _permits: [OwnedSemaphorePermit; 2],
 }
 
@@ -218,6 +234,8 @@ impl Reading {
             }
             let piece = Piece { from, text: kept.shown.text()[from..*end].into(), after: *after };
             self.at = *end;
+            self.metrics.0.add("stream_pieces_total", &[], 1.0);
+            self.metrics.0.add("stream_bytes_total", &[], piece.text.len() as f64);
             return Some(event("piece", &piece).id(end.to_string()));
         }
         self.over = kept.end.is_some();
@@ -238,17 +256,18 @@ pub async fn listen(at: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(at).await.with_context(|| format!("cannot show answers at {at} (`listen` of [stream])"))
 }
 
-/// Serves `/stream/TASK` to at most this many readers.
-pub async fn serve(streams: Arc<Streams>, listener: TcpListener, listeners: usize) -> Result<()> {
+/// Serves `/stream/TASK` to as many readers as `streams` has room for.
+pub async fn serve(streams: Arc<Streams>, listener: TcpListener) -> Result<()> {
+    let (free, metrics) = (Arc::new(Semaphore::new(streams.most + BESIDE)), streams.metrics.clone());
     let app = Router::new().route("/stream/{task}", get(read).options(StatusCode::NO_CONTENT));
     let app = app.layer(map_response(openly)).with_state(streams);
-    let doors = Doors { listener, free: Arc::new(Semaphore::new(listeners + BESIDE)), idle: IDLE, stall: STALL };
+    let doors = Doors { listener, free, metrics, idle: IDLE, stall: STALL };
     Ok(axum::serve(doors, app).await?)
 }
 
 async fn read(State(streams): State<Arc<Streams>>, Path(task): Path<u64>, headers: HeaderMap) -> Response {
     let Some(show) = streams.of(task) else {
-        return (StatusCode::NOT_FOUND, "no answer to this task is made here now\n").into_response();
+        return (StatusCode::NOT_FOUND, NOT_HERE).into_response();
     };
     if matches!(show.kept().end, Some((End::Hidden, _))) {
         return (
@@ -259,11 +278,13 @@ async fn read(State(streams): State<Arc<Streams>>, Path(task): Path<u64>, header
     }
     let permits = (streams.listeners.clone().try_acquire_owned(), show.listeners.clone().try_acquire_owned());
     let (Ok(one), Ok(other)) = permits else {
+        streams.metrics.0.add("stream_refused_total", &[], 1.0);
         return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], "too many read\n").into_response();
     };
     let at = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok()).unwrap_or(0);
     let changed = show.changed.subscribe();
-    let reading = Reading { show, changed, at, over: false, until: Instant::now() + TURN, _permits: [one, other] };
+    let (until, metrics) = (Instant::now() + TURN, streams.metrics.clone());
+    let reading = Reading { show, changed, at, over: false, until, metrics, _permits: [one, other] };
     Sse::new(stream::unfold(reading, Reading::next)).keep_alive(KeepAlive::new().interval(BEAT)).into_response()
 }
 
@@ -285,6 +306,7 @@ async fn openly(mut response: Response) -> Response {
 struct Doors {
     listener: TcpListener,
     free: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
     idle: Duration,
     stall: Duration,
 }
@@ -298,7 +320,10 @@ impl axum::serve::Listener for Doors {
             match self.listener.accept().await {
                 Ok((stream, from)) => {
                     // Without room the connection is closed at once: a reader comes again.
-                    let Ok(permit) = self.free.clone().try_acquire_owned() else { continue };
+                    let Ok(permit) = self.free.clone().try_acquire_owned() else {
+                        self.metrics.0.add("stream_refused_total", &[], 1.0);
+                        continue;
+                    };
                     let _ = stream.set_nodelay(true);
                     let idle = Some(Box::pin(sleep(self.idle)));
                     return (Guarded { stream, idle, stalled: None, stall: self.stall, _permit: permit }, from);
@@ -368,18 +393,93 @@ impl AsyncWrite for Guarded {
     }
 }
 
+/// How a text that is shown here arrives where others are told to read it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Through {
+    /// It comes at once.
+    Open,
+    /// It comes at once, to readers that go into networks of their own.
+    Inside,
+    /// It comes when all of it is there: something between keeps it back.
+    KeptBack,
+    /// It does not come; what is there instead.
+    Lost(String),
+}
+
+/// Shows a text at an address for a moment, and reads it from where others are told to.
+pub async fn comes_through(listener: TcpListener, url: &str, within: Duration) -> Through {
+    let streams = Arc::new(Streams::new(4, Arc::default()));
+    let (task, text) = (rand::random::<u64>(), format!("muster-agent doctor {:032x}", rand::random::<u128>()));
+    let Showing(show) = &streams.begin(task, false);
+    show.push(&text);
+    let server = tokio::spawn(serve(streams.clone(), listener));
+    let reader = |inside| Streaming::published(&format!("stream+{url}"), task, inside);
+    let told = async {
+        for (inside, through) in [(false, Through::Open), (true, Through::Inside)] {
+            if timeout(within, reader(inside).next()).await == Ok(Heard::Text(text.clone())) {
+                return through;
+            }
+        }
+        // Others may have waited for the end of an open stream.
+        let mut reads = reader(true);
+        let end = async {
+            sleep(within / 2).await;
+            show.settle(digest_of(text.as_bytes()));
+        };
+        let (_, heard) = tokio::join!(end, timeout(2 * within, reads.next()));
+        if heard == Ok(Heard::Text(text.clone())) {
+            return Through::KeptBack;
+        }
+        Through::Lost(asked(url, task).await)
+    };
+    let told = told.await;
+    server.abort();
+    told
+}
+
+/// Whether an agent answers where others are told to read, and what is there instead if not.
+pub async fn is_served(url: &str) -> Result<(), String> {
+    let said = asked(url, rand::random()).await;
+    if said == format!("404 Not Found: {}", NOT_HERE.trim()) {
+        Ok(())
+    } else {
+        Err(said)
+    }
+}
+
+/// The answer of a place about a task, in a line.
+async fn asked(url: &str, task: u64) -> String {
+    const MOST: usize = 200;
+    const WITHIN: Duration = Duration::from_secs(20);
+    let asking = async {
+        let asked = muster_client::fetcher()?.get(format!("{}/{task}", url.trim_end_matches('/')));
+        let mut answer = asked.send().await?;
+        let (status, mut body) = (answer.status(), Vec::new());
+        while let Some(bytes) = answer.chunk().await?.filter(|_| body.len() < MOST) {
+            body.extend_from_slice(&bytes);
+        }
+        body.truncate(MOST);
+        let line = String::from_utf8_lossy(&body).lines().next().unwrap_or_default().replace(char::is_control, " ");
+        anyhow::Ok(format!("{status}: {line}"))
+    };
+    match timeout(WITHIN, asking).await {
+        Ok(Ok(said)) => said,
+        Ok(Err(error)) => format!("{error:#}"),
+        Err(_) => format!("nothing comes within {} s", WITHIN.as_secs()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use muster_client::{digest_of, Heard, Streaming};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
 
     async fn served(listeners: usize) -> (Arc<Streams>, SocketAddr) {
-        let streams = Arc::new(Streams::new(listeners));
+        let streams = Arc::new(Streams::new(listeners, Arc::default()));
         let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let at = listener.local_addr().unwrap();
-        tokio::spawn(serve(streams.clone(), listener, listeners));
+        tokio::spawn(serve(streams.clone(), listener));
         (streams, at)
     }
 
@@ -474,10 +574,15 @@ mod tests {
         assert_eq!(first.next().await, Heard::Text("text".into()));
         let refused = asked(at, "GET /stream/1 HTTP/1.1", "too many").await;
         assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 5"), "{refused}");
+        let measured = |name| streams.metrics.0.get(name, &[]);
+        assert_eq!(streams.seen(), (1, 1));
+        assert_eq!(measured("stream_pieces_total").zip(measured("stream_bytes_total")), Some((1.0, 4.0)));
+        assert_eq!(measured("stream_refused_total"), Some(1.0));
         drop(first);
         // Once its server has noticed.
         let mut second = reader(at, 1);
         assert_eq!(second.next().await, Heard::Text("text".into()));
+        assert_eq!((streams.seen(), measured("stream_bytes_total")), ((1, 1), Some(8.0)));
         for task in 2..100 {
             drop(streams.begin(task, false));
         }
@@ -490,7 +595,8 @@ mod tests {
         let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let at = listener.local_addr().unwrap();
         let short = Duration::from_millis(50);
-        let mut doors = Doors { listener, free: Arc::new(Semaphore::new(1)), idle: short, stall: short };
+        let (free, metrics) = (Arc::new(Semaphore::new(1)), Arc::<Metrics>::default());
+        let mut doors = Doors { listener, free, metrics: metrics.clone(), idle: short, stall: short };
         let _silent = TcpStream::connect(at).await.unwrap();
         let (mut served, _) = axum::serve::Listener::accept(&mut doors).await;
         let asked = served.read(&mut [0; 8]).await;
@@ -507,6 +613,7 @@ mod tests {
             _ = axum::serve::Listener::accept(&mut doors) => panic!("there is room for one"),
             read = second.read(&mut some) => assert!(matches!(read, Ok(0) | Err(_))),
         }
+        assert_eq!(metrics.0.get("stream_refused_total", &[]), Some(1.0));
         drop(served);
         let _third = TcpStream::connect(at).await.unwrap();
         axum::serve::Listener::accept(&mut doors).await;
@@ -514,7 +621,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_piece_is_divided_between_letters() {
-        let streams = Streams::new(1);
+        let streams = Streams::new(1, Arc::default());
         let showing = streams.begin(1, false);
         let text = format!("a{}", "ö".repeat(PIECE));
         showing.0.push(&text);
@@ -537,5 +644,50 @@ mod tests {
         let answer = asked(at, "GET /stream/1 HTTP/1.0", "only its end ends it").await;
         let (_, body) = answer.split_once("\r\n\r\n").unwrap();
         assert_eq!(body, vector["events"].as_str().unwrap());
+    }
+
+    /// A proxy, which passes a connection's bytes on as they come, or all of them at its end.
+    async fn proxy(to: SocketAddr, keeps_back: bool) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut from, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let mut to = TcpStream::connect(to).await?;
+                    if !keeps_back {
+                        return tokio::io::copy_bidirectional(&mut from, &mut to).await.map(|_| ());
+                    }
+                    let mut some = [0; 4096];
+                    let read = from.read(&mut some).await?;
+                    to.write_all(&some[..read]).await?;
+                    let mut whole = Vec::new();
+                    to.read_to_end(&mut whole).await?;
+                    from.write_all(&whole).await
+                });
+            }
+        });
+        format!("http://{at}/stream")
+    }
+
+    #[tokio::test]
+    async fn what_becomes_of_a_text_on_its_way_to_readers_is_found_out() {
+        // Of what comes in the end, and of what does not.
+        let (long, short) = (Duration::from_mins(1), Duration::from_secs(4));
+        let listener = || async { listen("127.0.0.1:0".parse().unwrap()).await.unwrap() };
+        let own = listener().await;
+        let at = own.local_addr().unwrap();
+        // Not by those who stay out of this machine.
+        assert_eq!(comes_through(own, &proxy(at, false).await, long).await, Through::Inside);
+        let own = listener().await;
+        let at = own.local_addr().unwrap();
+        assert_eq!(comes_through(own, &proxy(at, true).await, short).await, Through::KeptBack);
+        let other = proxy(served(1).await.1, false).await;
+        let said = comes_through(listener().await, &other, short).await;
+        assert_eq!(said, Through::Lost("404 Not Found: no answer to this task is made here now".into()));
+        let Through::Lost(said) = comes_through(listener().await, "http://127.0.0.1:1/stream", short).await else { panic!() };
+        assert!(said.contains("refused"), "{said}");
+        // Whether an agent is there.
+        assert_eq!(is_served(&other).await, Ok(()));
+        assert!(is_served(&other.replace("/stream", "/streams")).await.unwrap_err().starts_with("404 Not Found"));
     }
 }

@@ -762,6 +762,46 @@ async fn the_doctor_says_what_is_wrong() {
 }
 
 #[tokio::test]
+async fn the_doctor_says_where_answers_are_read_while_they_are_made() {
+    let mut site = Site::new(&[]).await;
+    let mut agent = site.agent("gpu0").await;
+    let text = |agent: &Agent| {
+        let output = agent.command(&["doctor"]).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).to_string())
+    };
+    let at = free();
+    let says = |agent: &mut Agent, more: String| {
+        agent.more = more;
+        agent.configure(&site);
+        text(agent)
+    };
+    let (well, said) = says(&mut agent, format!("[stream]\nlisten = \"{at}\""));
+    assert!(well && said.contains(&format!("ok     stream: {at}, for 64 readers")), "{said}");
+    assert!(said.contains("note   stream: without `url` nobody learns"), "{said}");
+    assert!(!said.contains("gives its answers whole"), "{said}");
+    let here = format!("[stream]\nlisten = \"{at}\"\nurl = \"http://{at}/stream\"");
+    let (well, said) = says(&mut agent, here.clone());
+    let inside = format!("note   stream: http://{at}/stream gives what is shown here at once, but is on this machine");
+    assert!(well && said.contains(&inside) && said.contains("is not encrypted"), "{said}");
+    // The same address twice, and another's.
+    let (well, said) = says(&mut agent, format!("listen = \"{at}\"\n{here}"));
+    assert!(!well && said.contains(&format!("WRONG  stream: cannot show answers at {at}")), "{said}");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (well, said) = says(&mut agent, format!("[stream]\nlisten = \"{}\"", taken.local_addr().unwrap()));
+    assert!(!well && said.contains("WRONG  stream: cannot show answers at"), "{said}");
+    // While the agent runs, it is the one that answers.
+    agent.more = here.clone();
+    agent.configure(&site);
+    let running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let (well, said) = text(&agent);
+    assert!(well && said.contains(&format!("ok     stream: an agent answers at http://{at}/stream")), "{said}");
+    let (well, said) = says(&mut agent, here.replace("/stream\"", "/elsewhere\""));
+    assert!(!well && said.contains("WRONG  stream: no agent answers at") && said.contains("404 Not Found"), "{said}");
+    drop(running);
+}
+
+#[tokio::test]
 async fn killed_it_leaves_no_executor_behind() {
     let mut site = Site::new(&[]).await;
     let agent = site.agent("gpu0").await;
