@@ -71,6 +71,8 @@ pub enum What {
     Expire(u32, u64),
     /// Have a group judged.
     Settle(u64, u32),
+    /// Have a task validated, or ended, that keeps its node from beginning in a group that waits for it.
+    Free(u32, u64),
     /// End the rest of a node that must pause afterwards. Any call does it, and on a quiet chain there is no other.
     Pause(u32),
     /// Make a block after this one: a decision depends on the hash of a future block, on a chain where nobody
@@ -256,8 +258,10 @@ impl Answers {
                 // Reveals open in the block after the deadline, if there is one.
                 let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
                 let late = |member: &IMuster::MemberView| member.stage == 2 && member.moment < now;
-                let quiet = group.members.iter().any(|member| late(member) && head.timestamp <= member.moment);
-                Ok(quiet.then_some(What::Block(head.number)))
+                if group.members.iter().any(|member| late(member) && head.timestamp <= member.moment) {
+                    return Ok(Some(What::Block(head.number)));
+                }
+                self.waits_for(&group, head).await
             }
             4 | 5 => {
                 if job.stage != Stage::Revealed {
@@ -271,29 +275,58 @@ impl Answers {
         }
     }
 
+    /// The call that lets a called member begin: its node has committed to a task of its own, and nobody has had that validated, or its
+    /// own deadline is over.
+    async fn waits_for(&self, group: &IMuster::GroupView, head: &Head) -> Result<Option<What>> {
+        for member in group.members.iter().filter(|member| member.stage == 1) {
+            let task = self.shared.chain.muster.read(IMuster::runningTaskCall { number: member.node }).await?;
+            let over = matches!(task.status, 3 | 6) && task.deadline < head.timestamp;
+            if task.status == 4 || over {
+                return Ok(Some(What::Free(member.node, task.id)));
+            }
+            if task.status == 5 {
+                return self.form(head).await;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The call that a sampled task needs: its validators are drawn in the order of the queue.
+    async fn form(&self, head: &Head) -> Result<Option<What>> {
+        let calls = self.shared.chain.muster.read(IMuster::validatorDrawsCall { from: 0, count: 1 }).await?;
+        Ok(calls.first().map(|first| {
+            if first.drawBlock < head.number {
+                What::Form(first.id)
+            } else {
+                self.awaits(first.drawBlock + 1);
+                What::Block(head.number)
+            }
+        }))
+    }
+
     /// Reveals an answer that may still be sampled.
     async fn reveal_alone(&self, job: &mut Job, head: &Head, running: Option<&IMuster::TaskView>) -> Result<Option<What>> {
         match running.filter(|task| task.id == job.task).map(|task| task.status) {
             // In the block after it the hash is known.
             Some(4) if job.lot > head.number => {
                 self.awaits(job.lot);
-                return Ok(Some(What::Block(head.number)));
+                Ok(Some(What::Block(head.number)))
             }
-            Some(4) => {}
+            // The lot before the answer: anybody who sees the opening of a sampled one, the chain's node included, could copy it into the
+            // validators' commitments.
+            Some(4) => {
+                self.seen(job);
+                let call = IMuster::validateCall { id: job.task, node: self.number };
+                match self.call(&job.call("validate"), call.abi_encode()).await? {
+                    Called::Refused(Refusal::Known(Reason::NotSampled(_))) => self.send_reveal(job).await?,
+                    Called::Refused(refusal) => say!("{}: task {} is not validated yet: {refusal}", self.name, job.task),
+                    Called::Done(_) => die::at("validated"),
+                }
+                Ok(None)
+            }
             // From a node that is behind.
-            Some(3 | 6) => return Ok(None),
-            // Sampled; its validators are drawn in the order of the queue.
-            Some(5) => {
-                let calls = self.shared.chain.muster.read(IMuster::validatorDrawsCall { from: 0, count: 1 }).await?;
-                return Ok(calls.first().map(|first| {
-                    if first.drawBlock < head.number {
-                        What::Form(first.id)
-                    } else {
-                        self.awaits(first.drawBlock + 1);
-                        What::Block(head.number)
-                    }
-                }));
-            }
+            Some(3 | 6) => Ok(None),
+            Some(5) => self.form(head).await,
             _ => {
                 // Validated, and by now in a group; or it has ended.
                 let groups = self.shared.chain.groups_of(self.number).await?;
@@ -304,12 +337,9 @@ impl Answers {
                     }
                     None => self.gone(job, "done")?,
                 }
-                return Ok(None);
+                Ok(None)
             }
         }
-        self.seen(job);
-        self.send_reveal(job).await?;
-        Ok(None)
     }
 
     async fn send_reveal(&self, job: &mut Job) -> Result<()> {
@@ -337,14 +367,6 @@ impl Answers {
                 }
                 job.stage = Stage::Revealed;
                 self.put(job)
-            }
-            Called::Refused(Refusal::Known(Reason::Sampled(_))) => {
-                let call = IMuster::validateCall { id: job.task, node: self.number };
-                if let Called::Refused(refusal) = self.call(&job.call("validate"), call.abi_encode()).await? {
-                    say!("{}: task {} is not validated yet: {refusal}", self.name, job.task);
-                }
-                die::at("validated");
-                Ok(())
             }
             Called::Refused(Refusal::Known(Reason::NotWhatWasCommitted(_))) => {
                 // This key has committed to another answer, on another machine: that one counts.

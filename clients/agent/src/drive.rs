@@ -70,12 +70,16 @@ pub fn leaves(what: What, block: Duration, nodes: u32, reserved: bool, most: Dur
         What::Draw(_) if reserved => Duration::ZERO..block,
         What::Draw(_) => block * 2..block * 2 + block * nodes.clamp(4, 10_000),
         What::Form(_) | What::Settle(..) => Duration::ZERO..block * 3,
+        // Its own operator does it as soon as the lot is known.
+        What::Free(..) => (block * 8).max(OWN)..(block * 16).max(OWN * 2),
         // A chain that makes blocks has made one by then.
         What::Block(_) => (block * 4).max(QUIET)..(block * 8).max(QUIET * 2),
     };
     within.start.min(most)..within.end.min(most)
 }
 
+/// The time in which a node acts for itself before others do, however quick the chain.
+const OWN: Duration = Duration::from_secs(4);
 /// After this time without a block, nobody is expected to make one.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -122,25 +126,31 @@ pub async fn for_the_idle(
 
 /// Acts, unless the call would be refused because another was quicker.
 pub async fn carry_out(answers: &Answers, what: What) -> Result<()> {
-    let input: Bytes = match what {
+    let calls: Vec<Vec<u8>> = match what {
         // Draws come in order: the same call makes the earlier ones before those of validators.
-        What::Draw(_) | What::Form(_) => IMuster::dispatchCall { count: DISPATCH }.abi_encode(),
-        What::Block(_) | What::Pause(_) => IMuster::dispatchCall { count: 1 }.abi_encode(),
-        What::Poke(node) => IMuster::pokeCall { node }.abi_encode(),
-        What::Expire(node, id) => IMuster::expireCall { node, id }.abi_encode(),
-        What::Settle(id, group) => IMuster::settleCall { id, group }.abi_encode(),
-    }
-    .into();
-    let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
-    match answers.account.send_once(&format!("drive {stamp}"), input, U256::ZERO).await {
-        Ok(done) => {
-            say!("{}: {what:?}, because nobody else did, in transaction {}", answers.name, done.receipt.transaction_hash);
-            answers.note(&done.events);
-            Ok(())
+        What::Draw(_) | What::Form(_) => vec![IMuster::dispatchCall { count: DISPATCH }.abi_encode()],
+        What::Block(_) | What::Pause(_) => vec![IMuster::dispatchCall { count: 1 }.abi_encode()],
+        What::Poke(node) => vec![IMuster::pokeCall { node }.abi_encode()],
+        What::Expire(node, id) => vec![IMuster::expireCall { node, id }.abi_encode()],
+        What::Settle(id, group) => vec![IMuster::settleCall { id, group }.abi_encode()],
+        // The contract refuses one of them, or both while the node itself can still act.
+        What::Free(node, id) => {
+            vec![IMuster::validateCall { id, node }.abi_encode(), IMuster::expireCall { node, id }.abi_encode()]
         }
-        Err(Error::Refused(_) | Error::Undone { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
+    };
+    for (at, input) in calls.into_iter().enumerate() {
+        let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+        match answers.account.send_once(&format!("drive {stamp}-{at}"), Bytes::from(input), U256::ZERO).await {
+            Ok(done) => {
+                say!("{}: {what:?}, because nobody else did, in transaction {}", answers.name, done.receipt.transaction_hash);
+                answers.note(&done.events);
+                return Ok(());
+            }
+            Err(Error::Refused(_) | Error::Undone { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]

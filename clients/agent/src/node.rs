@@ -74,6 +74,8 @@ pub struct Node {
     dismissed: Option<Instant>,
     failures: u32,
     drive: Drive,
+    /// Calls for the members that its groups wait for.
+    frees: Drive,
     watchdog: Watchdog,
     searched: Option<Instant>,
     draining: bool,
@@ -129,6 +131,7 @@ impl Node {
             dismissed: None,
             failures: 0,
             drive: Drive::default(),
+            frees: Drive::default(),
             watchdog: Watchdog::default(),
             searched: None,
             draining: false,
@@ -175,7 +178,11 @@ impl Node {
                     rest = Duration::from_secs(1);
                     let every = self.shared.config.look_every();
                     // Actions that are refused repeatedly are not tried all the time.
-                    self.drive.rest().map_or(every, |due| due.clamp(SHORTEST, every))
+                    [self.drive.rest(), self.frees.rest()]
+                        .into_iter()
+                        .flatten()
+                        .min()
+                        .map_or(every, |due| due.clamp(SHORTEST, every))
                 }
                 Err(error) => {
                     self.is_blind(&error);
@@ -242,7 +249,8 @@ impl Node {
             return self.dismissed(&head, running.as_ref()).await;
         }
         let mut jobs = self.reconcile(&head, &view, running.as_ref()).await?;
-        let mut wanted = None;
+        // Freeing a called member can be refused for long, so it has a time of its own.
+        let (mut wanted, mut frees) = (None, None);
         OfNode(&shared.metrics, self.name()).set("reveal_deadline_timestamp_seconds", 0.0);
         for job in &mut jobs {
             match job.stage {
@@ -251,7 +259,10 @@ impl Node {
                     self.begin(job, own)?;
                 }
                 Stage::Stored | Stage::Sent => self.answers().answer(job).await?,
-                _ => wanted = self.answers().reveal(job, &head, running.as_ref()).await?.or(wanted),
+                _ => match self.answers().reveal(job, &head, running.as_ref()).await? {
+                    what @ Some(What::Free(..)) => frees = what,
+                    what => wanted = what.or(wanted),
+                },
             }
             if job.stage == Stage::Over {
                 work::forget(&shared.config.work(&self.ready.settings), job);
@@ -280,17 +291,21 @@ impl Node {
         if wanted.is_none() && !self.draining {
             (wanted, nodes) = drive::for_the_idle(self.answers(), muster, &head, &view).await?;
         }
-        let within = wanted.map_or(Duration::ZERO..Duration::ZERO, |what| {
+        let within = |what: Option<What>| {
             let (block, most) = (muster.endpoints().pulse().block_time(), Duration::from_secs(shared.config.drive_within));
-            drive::leaves(what, block, nodes, view.parked == drive::RESERVED, most)
-        });
+            what.map_or(Duration::ZERO..Duration::ZERO, |what| {
+                drive::leaves(what, block, nodes, view.parked == drive::RESERVED, most)
+            })
+        };
+        let (wanted_within, frees_within) = (within(wanted), within(frees));
         // Nobody else does it, so it is done at the first look; if it is useless, not at every one.
         let at_once = |poked: Instant| poked.elapsed() >= muster.endpoints().pulse().block_time() * 4;
         let poke = wanted.filter(|what| matches!(what, What::Poke(_)) && self.poked.is_none_or(at_once));
         if poke.is_some() {
             self.poked = Some(Instant::now());
         }
-        if let Some(what) = poke.or_else(|| self.drive.consider(wanted, within)) {
+        let due = [poke.or_else(|| self.drive.consider(wanted, wanted_within)), self.frees.consider(frees, frees_within)];
+        for what in due.into_iter().flatten() {
             drive::carry_out(self.answers(), what).await?;
         }
         let told = self.answers().take_told();

@@ -6,8 +6,8 @@ use std::time::Duration;
 use alloy::primitives::{B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use muster_client::{
-    cid_of, digest_of, seal_input, Bounds, Event, Heard, IMuster, Lookup, Object, Outcome, Private, Seal, Stores, Streaming,
-    Unproven, Why,
+    cid_of, digest_of, seal_input, Bounds, Event, Heard, IMuster, Lookup, Object, Opening, Outcome, Private, Seal, Stores,
+    Streaming, Unproven, Why,
 };
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, journal, Agent, Site, GPU, VRAM};
 use muster_fleet::stores::{http, Ipfs, S3};
@@ -122,6 +122,66 @@ async fn what_may_be_sampled_is_committed_to_and_revealed_and_what_is_sampled_is
         let calls = calls_by(&site, agent.key).await;
         assert_eq!(count::<IMuster::commitCall>(&calls), count::<IMuster::revealCall>(&calls), "{}", agent.log());
     }
+}
+
+/// A group waits for a called node that sits on a sampled task of its own. Nobody has validated that task. The agent of another member has it
+/// validated, earns its start fee, and the group goes on.
+#[tokio::test]
+async fn an_agent_has_validated_what_its_group_waits_for() {
+    let mut site = Site::new(&[("sampleBps", 10_000), ("scorePool", 3)]).await;
+    let application = site.account(10_000_000).await;
+    let join = |name: &str| IMuster::joinCall { gpuName: name.into(), vram: VRAM, models: vec![] };
+    // A new name costs a hundredth of the least stake.
+    let stake = U256::from(LEAST + LEAST / 100);
+    let fails = |id: u64, node: u32| {
+        let opening = Opening { kind: 1, value: B256::with_last_byte(1), salt: B256::repeat_byte(7) };
+        IMuster::commitCall { id, commitment: opening.commitment(id, node) }
+    };
+    // Its own task can go to nobody else.
+    let sitter = site.account(2 * LEAST).await;
+    sitter.call(join("the sitter's"), stake).await.unwrap();
+    let group = site.view(1).await.gpu;
+    let images = IMuster::TaskSpec { kind: 0, ..gpt(1) };
+    let own = site.task(&application, IMuster::TaskSpec { gpu: group, ..images.clone() }, "its own", 100_000).await;
+    site.until("it is drawn", async || {
+        let _ = application.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await;
+        (site.muster.read(IMuster::runningTaskCall { number: 1 }).await.unwrap().id == own).then_some(())
+    })
+    .await;
+    sitter.call(fails(own, 1), U256::ZERO).await.unwrap();
+
+    let agent = site.agent("gpu0").await;
+    agent.behave("slow 3");
+    let mut running = agent.start(None);
+    let node = joined(&site, &agent).await;
+    let id = site.task(&application, images, "everybody's", 100_000).await;
+    site.event("a start", |event| matches!(event, Event::TaskStarted(e) if (e.id, e.node) == (id, node)).then_some(())).await;
+    let third = site.account(2 * LEAST).await;
+    third.call(join("another"), stake).await.unwrap();
+    let members = site.event("a group", |event| match event {
+        Event::GroupFormed(e) if e.id == id => Some(e.nodes.clone()),
+        _ => None,
+    });
+    let mut members = members.await;
+    members.sort_unstable();
+    assert_eq!(members, [1, node, 3]);
+    assert!(site.view(1).await.calledTo > 0, "it sits on its own");
+    third.call(fails(id, 3), U256::ZERO).await.unwrap();
+
+    let (beneficiary, paid) = site
+        .event("its own task is validated", |event| match event {
+            Event::TaskSampled(e) if e.id == own => Some((e.beneficiary, e.paid)),
+            _ => None,
+        })
+        .await;
+    let operator = PrivateKeySigner::from_bytes(&agent.key).unwrap().address();
+    assert_eq!((beneficiary, paid), (operator, 2_000), "{}", agent.log());
+    site.event("the sitter begins", |event| matches!(event, Event::MemberStarted(e) if (e.id, e.node) == (id, 1)).then_some(()))
+        .await;
+    // Nothing that opens a sampled answer was sent before the group.
+    let calls = calls_by(&site, agent.key).await;
+    assert_eq!((count::<IMuster::validateCall>(&calls), count::<IMuster::revealCall>(&calls)), (2, 0), "{}", agent.log());
+    running.kill();
 }
 
 /// Groups of three, for any ratings.
@@ -489,7 +549,9 @@ async fn an_answer_is_read_while_it_is_made_and_proven_by_the_chain() {
     let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
     let mut agent = site.agent("gpu0").await;
     let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    agent.more = format!("[stream]\nlisten = \"{at}\"\nurl = \"http://{at}/stream\"\nlisteners = 4");
+    let metrics = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let shown = format!("[stream]\nlisten = \"{at}\"\nurl = \"http://{at}/stream\"\nlisteners = 4");
+    agent.more = format!("listen = \"{metrics}\"\n{shown}");
     agent.configure(&site);
     let mut running = agent.start(None);
     let node = joined(&site, &agent).await;
@@ -517,6 +579,12 @@ async fn an_answer_is_read_while_it_is_made_and_proven_by_the_chain() {
     assert!(!site.events().await.iter().any(|event| matches!(event, Event::TaskSucceeded(e) if e.id == id)));
     let mut second = streaming(&site, id).await;
     assert_eq!(second.next().await, Heard::Text("word b".into()));
+    let asked = muster_client::fetcher().unwrap().get(format!("http://{metrics}/metrics"));
+    let text = asked.send().await.unwrap().text().await.unwrap();
+    for (name, value) in [("streams_open", 1), ("stream_readers", 2), ("stream_bytes_total", 12), ("stream_refused_total", 0)] {
+        let said = text.lines().find_map(|line| line.strip_prefix(&format!("muster_agent_{name} "))?.parse().ok());
+        assert_eq!(said, Some(f64::from(value)), "{name} in\n{text}");
+    }
     agent.behave("answers");
     assert_eq!((reads.next().await, reads.next().await), (Heard::Text("y word".into()), Heard::Whole));
     let outcome = ended(id).await;
