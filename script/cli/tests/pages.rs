@@ -200,6 +200,57 @@ fn cells(line: &str) -> Option<impl Iterator<Item = &str>> {
     Some(line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | "))
 }
 
+/// The rows of figures of a page's first table under a heading, a row's cells each.
+fn rows<'a>(text: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
+    let under = prose(text).skip_while(|line| line.trim_start_matches('#').trim() != heading).skip(1);
+    let table = under.skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    table.skip(2).map(|line| cells(line).unwrap_or_else(|| panic!("{line}")).collect()).collect()
+}
+
+/// The page on the security of validation repeats figures of the search for attacks, and has them as the search's page does.
+#[test]
+fn the_page_of_security_has_the_figures_of_the_search() {
+    let (search, page) = (read(&root().join("docs/generated/attacks.md")), read(&root().join("docs/security-validation.md")));
+    let some = |columns: &[usize], row: &[&str]| columns.iter().map(|column| row[*column].to_owned()).collect::<Vec<_>>();
+    let of = |text, heading, columns: &[usize]| {
+        let rows: Vec<_> = rows(text, heading).iter().map(|row| some(columns, row)).collect();
+        assert!(rows.len() > 4, "{heading}: only {rows:?}");
+        rows
+    };
+    assert_eq!(of(&page, "A lone sender", &[0, 1, 2, 3]), of(&search, "The lone sender", &[0, 1, 3, 4]));
+    assert_eq!(
+        of(&page, "A majority of a group", &[0, 1, 2, 3, 4, 5]),
+        of(&search, "What a share of the nodes gets", &[0, 1, 2, 4, 6, 7])
+    );
+    // The page has a network's first row of each kind.
+    let tens = of(&search, "Fifty tens", &[0, 1, 2, 3, 4, 6]);
+    let price = |key: [&str; 4]| {
+        let row = tens.iter().find(|row| row[..4] == key).unwrap_or_else(|| panic!("no row {key:?}"));
+        row[4..].to_vec()
+    };
+    let theirs = "only the adversary's can have";
+    let kinds = [
+        ["20", "1", "2", "none"],
+        ["100", "1", "2", "none"],
+        ["20", "1", "1", "none"],
+        ["20", "4", "2", theirs],
+        ["100", "20", "2", theirs],
+    ];
+    assert_eq!(of(&page, "Fifty tens", &[2, 3]), kinds.map(price));
+    for (asked, told) in [
+        ("Such tasks burn * tokens", "nobody deviated: *** tokens burnt"),
+        ("chose when to validate, * % of the nodes", "hardly: * % of the nodes"),
+        ("on average, and * % of all", "were its own, * % of all"),
+    ] {
+        let figure = |text: &str, pattern: &str| {
+            let (before, after) = pattern.rsplit_once('*').expect("a place for the figure");
+            let rest = text.split(before).nth(1).unwrap_or_else(|| panic!("no {before:?}"));
+            rest.split(after).next().map(str::to_owned)
+        };
+        assert_eq!(figure(&search, asked), figure(&page, told), "{told}");
+    }
+}
+
 /// The first letter of the numbers of the paper's evaluation claims: behind them are a figure and a verdict.
 const EVALUATION: char = 'E';
 
