@@ -102,7 +102,7 @@ pub async fn run(path: &Path) -> Result<()> {
             // It is the agent itself that listens there.
             (Err(_), Err(Error::InUse { .. })) => note(&format!("listen: {at} is in use, and an agent runs with this home")),
             (Err(error), _) => {
-                found.bad(&format!("listen: {error:#}"), "end the program that listens there, or write another address")
+                found.bad(&format!("listen: {error:#}"), "end the program that listens there, or write another address");
             }
         }
     }

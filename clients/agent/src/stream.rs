@@ -426,7 +426,7 @@ pub async fn comes_through(listener: TcpListener, url: &str, within: Duration) -
             sleep(within / 2).await;
             show.settle(digest_of(text.as_bytes()));
         };
-        let (_, heard) = tokio::join!(end, timeout(2 * within, reads.next()));
+        let ((), heard) = tokio::join!(end, timeout(2 * within, reads.next()));
         if heard == Ok(Heard::Text(text.clone())) {
             return Through::KeptBack;
         }
