@@ -229,7 +229,7 @@ describe("a network that validates every committed answer", () => {
           assert.equal(text(result.bytes), "seen: what is asked");
           assert.equal(result.store, strict.storeUrl);
           // Only its creator opens it.
-          if (hidden) await assert.rejects(client.getResult({ task: result.task }), /corrupt|is not what was answered[^]*sealed to its creator: `identity` opens it/);
+          if (hidden) await assert.rejects(client.getResult({ task: result.task }), /corrupt|does not match the answer[^]*sealed to its creator: `identity` opens it/);
         }
       }
       const { tasks, identities } = await client.createTasks({ tasks: [{ ...request, private: true }, { kind: TaskKind.gpt, value: FEE, gpu }] });
