@@ -206,7 +206,12 @@ async fn a_card_that_falls_off_the_bus_takes_its_node_out_before_its_task_times_
     let reported = site.muster.endpoints().head().await.unwrap().timestamp;
     assert_eq!(code, 2);
     assert!(reported + 30 < deadline, "at {reported} of {deadline}: {}", card.log());
-    site.until("it is paused", async || (status().await == 5).then_some(())).await;
+    let paused = async || {
+        // The error brings a rest, and a pause that comes after the error waits for its end.
+        site.world.node.unwrap().chain().mine(1, 10).unwrap();
+        (status().await == 5).then_some(())
+    };
+    site.until("it is paused", paused).await;
     assert!(metric("gpu_lost", "") == Some(1.0) && metric("paused_by_agent", ",why=\"gpu\"") == Some(1.0), "{}", card.log());
     let view = site.view(number).await;
     assert_eq!(view.reliability, 1_000_000_000_000_000_000, "nothing timed out");
