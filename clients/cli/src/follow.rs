@@ -182,8 +182,9 @@ pub async fn watch(
         told.mark_unchanged();
         let known: BTreeSet<_> = events.iter().map(|past| (past.transaction, past.log.log_index)).collect();
         // Concurrently: each question takes a round trip.
-        let asked = tokio::join!(endpoints.recent_head(), which.events_from(session, next), which.locate(session, &events));
-        let (head, mut new, view) = (asked.0?.number, asked.1?, asked.2?);
+        let (head, new, view) =
+            tokio::join!(endpoints.recent_head(), which.events_from(session, next), which.locate(session, &events));
+        let (head, mut new, view) = (head?.number, new?, view?);
         new.retain(|past| !known.contains(&(past.transaction, past.log.log_index)));
         for past in new {
             let text = format!("block {}: {}", past.block, abi::describe(&past.event));

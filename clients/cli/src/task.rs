@@ -290,7 +290,7 @@ impl Ask {
         let asked = IMuster::createTasksCall { specs: specs.clone(), fees, atomic: true }.abi_encode();
         // Concurrently: each question takes a round trip.
         let (estimate, payments) =
-            tokio::join!(session.muster.read(IMuster::estimateCall { kind, units: self.units }), Payments::open(session, asked),);
+            tokio::join!(session.muster.read(IMuster::estimateCall { kind, units: self.units }), Payments::open(session, asked));
         let (least, mut payments) = (estimate?.leastFee, payments?);
         let nodes = match self.policy {
             Policy::Single | Policy::Sampled => 1,

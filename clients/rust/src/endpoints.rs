@@ -181,6 +181,14 @@ impl Endpoints {
 
     /// Asks the first healthy node, and the next one if it fails.
     pub async fn ask<R: DeserializeOwned>(&self, method: &str, params: impl Serialize) -> Result<R, Error> {
+        let params = serde_json::to_value(params).expect("parameters are JSON");
+        if self.begins() {
+            let (compared, answer) = tokio::join!(self.compare_if_due(), self.ask_one(0, method, &params));
+            compared?;
+            if let Ok(answer) = answer {
+                return answer.map_err(Error::Node);
+            }
+        }
         self.ask_from(0, method, params).await
     }
 
@@ -192,13 +200,6 @@ impl Endpoints {
         params: impl Serialize,
     ) -> Result<R, Error> {
         let params = serde_json::to_value(params).expect("parameters are JSON");
-        if self.begins() && method != "eth_sendRawTransaction" {
-            let (compared, answer) = tokio::join!(self.compare_if_due(), self.ask_one(0, method, &params));
-            compared?;
-            if let Ok(answer) = answer {
-                return answer.map_err(Error::Node);
-            }
-        }
         self.compare_if_due().await?;
         let mut well = self.well();
         let turn = first % well.len().max(1);

@@ -353,13 +353,12 @@ impl Sender {
     /// # Errors
     /// [`Error::NotMined`] after the patience: the transaction stays open. [`Error::Displaced`] if it never will be mined.
     pub async fn wait(&self, nonce: u64) -> Result<TransactionReceipt, Error> {
-        let begun = Instant::now();
+        let (begun, seen) = (Instant::now(), self.seen());
+        if self.endpoints.pulse().is_live() && self.was_sent_after(nonce, seen).await {
+            self.rest(seen).await;
+        }
         loop {
-            let mut seen = self.seen();
-            if self.endpoints.pulse().is_live() && self.was_sent_after(nonce, seen).await {
-                self.rest(seen).await;
-                seen = self.seen();
-            }
+            let seen = self.seen();
             // Unreachable nodes are waited for like blocks.
             let driven = match self.look(nonce).await {
                 Ok(Some(receipt)) => return Ok(receipt),
