@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All clients, against a node with a Muster on it. Those that start nodes of their own and mostly wait run beside the others, each into a log that is printed
-# whole when it has ended; the page runs alone, since it counts frames.
+# All clients, against a node with a Muster on it. Those that start nodes of their own run beside the others, CLIENT_JOBS at a time (3 if not given), each into a
+# log that is printed whole when it has ended. The page runs alone, since it counts frames.
 #
 #   test/clients/run.sh                      starts the embedded node (the newest build; DEVNODE names another)
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
@@ -175,26 +175,34 @@ play() {
   esac
 }
 
-# start CLIENT: in a process group of its own, so that all of it can be ended.
+# start CLIENT...: one after the other, in a process group of their own, so that all of it can be ended.
 start() {
   set -m
   (
-    SECONDS=0
-    play "$1"
-    echo "$1: $SECONDS s"
+    trap '[ $? = 0 ] || echo "$client" >>"$work/failed"' EXIT
+    for client in "$@"; do
+      SECONDS=0
+      play "$client"
+      echo "$client: $SECONDS s"
+    done
   ) &
   set +m
-  running[$!]=$1
+  running[$!]=$*
 }
 
-# finish PID: waits for it, and says how it ended where it failed.
-failed=0
+# Waits until one has ended, and prints what it wrote into its log.
 finish() {
-  local code=0
-  wait "$1" || code=$?
-  [ $code = 0 ] || echo "clients: ${running[$1]} failed" >&2
-  unset "running[$1]"
-  [ $failed != 0 ] || failed=$code
+  local job
+  wait -n -p job "${!running[@]}" || true
+  [ ! -f "$work/${running[$job]}.log" ] || cat "$work/${running[$job]}.log"
+  unset "running[$job]"
+}
+
+# Ends this script if a client failed, and says which one.
+verdict() {
+  [ -e "$work/failed" ] || return 0
+  sed 's/.*/clients: & failed/' "$work/failed" >&2
+  exit 1
 }
 
 # The TypeScript package, for the examples, for its own tests, which run at the same time, and to be published.
@@ -206,36 +214,23 @@ case " ${CLIENTS:-examples package release} " in
     ;;
 esac
 
-beside=()
-for client in ${CLIENTS:-endpoint estimates viem ethers examples package release indexer page executors site runbook cast cargo-stylus}; do
+inturn=() beside=() alone=()
+for client in ${CLIENTS:-endpoint estimates viem ethers examples cast cargo-stylus indexer executors runbook package site release page}; do
   case $client in
-    package | release | indexer | executors | site | runbook)
-      start "$client" >"$work/$client.log" 2>&1
-      beside+=("$!")
-      ;;
+    package | release | indexer | executors | site | runbook) beside+=("$client") ;;
+    page) alone+=("$client") ;;
+    *) inturn+=("$client") ;;
   esac
 done
-for client in ${CLIENTS:-endpoint estimates viem ethers examples cast cargo-stylus}; do
-  case $client in
-    package | release | indexer | executors | site | runbook | page) ;;
-    *)
-      start "$client"
-      finish "$!"
-      [ $failed = 0 ] || exit $failed
-      ;;
-  esac
+[ ${#inturn[@]} = 0 ] || start "${inturn[@]}"
+for client in "${beside[@]}"; do
+  while [ ${#running[@]} -ge "${CLIENT_JOBS:-3}" ]; do finish; done
+  start "$client" >"$work/$client.log" 2>&1
 done
-for job in "${beside[@]}"; do
-  client=${running[$job]}
-  finish "$job" 2>"$work/said"
-  cat "$work/$client.log"
-  cat "$work/said" >&2
+while [ ${#running[@]} -gt 0 ]; do finish; done
+verdict
+for client in "${alone[@]}"; do
+  start "$client"
+  finish
 done
-[ $failed = 0 ] || exit $failed
-case " ${CLIENTS:-page} " in
-  *" page "*)
-    start page
-    finish "$!"
-    ;;
-esac
-exit $failed
+verdict
