@@ -102,7 +102,16 @@ export type Rows<W> = W extends { table: infer T extends Table; fields: readonly
 /** The indexer could not be asked, or refused. */
 export class ApiError extends Error {
   override name = "ApiError";
+  /** @param seconds After so many seconds the same question may be answered; undefined if it never is. */
+  constructor(
+    message: string,
+    readonly seconds?: number,
+  ) {
+    super(message);
+  }
 }
+/** Seconds until an indexer that is not there, or has failed, is asked again. */
+const LATER = 5;
 
 const literal = (value: unknown): string =>
   typeof value === "bigint" ? `"${value}"` : Array.isArray(value) ? `[${value.map(literal).join()}]` : JSON.stringify(value);
@@ -222,6 +231,14 @@ async function sent(asked: string): Promise<unknown> {
   return undefined;
 }
 
+/** The error that an answer without data stands for. */
+async function refusal(response: Response): Promise<ApiError> {
+  if (response.status === 400) return new ApiError(`The indexer refused the question: ${await response.text()}`);
+  if (response.status !== 429) return new ApiError(`The indexer answered ${response.status}.`, response.status < 500 ? undefined : LATER);
+  const { seconds = LATER } = (await response.json().catch(() => ({}))) as { seconds?: number };
+  return new ApiError(`Too many questions came from your address: the indexer answers again in ${seconds} s.`, seconds);
+}
+
 /** The indexer's answer to a question by GET; concurrent equal requests share it. */
 async function get(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<unknown> {
   const asked = `${path}?${new URLSearchParams(query)}`;
@@ -237,10 +254,9 @@ async function get(path: string, query: Record<string, string>, signal?: AbortSi
   const { events, turn } = known;
   const response = await fetch(`${config.indexer}/api/${asked}${events ? `&v=${events}` : ""}`, { signal }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
-    throw new ApiError("The indexer cannot be reached.");
+    throw new ApiError("The indexer cannot be reached.", LATER);
   });
-  if (response.status === 400) throw new ApiError(`The indexer refused the question: ${await response.text()}`);
-  if (!response.ok) throw new ApiError(`The indexer answered ${response.status}.`);
+  if (!response.ok) throw await refusal(response);
   const body: unknown = await response.json();
   // A proxy that compresses weakens it.
   const etag = response.headers.get("etag")?.replace(/^W\//, "");
@@ -260,10 +276,11 @@ async function post(query: string, signal?: AbortSignal, shared = false): Promis
     const headers = { "content-type": "application/json" };
     const response = await fetch(`${config.indexer}/graphql`, { method: "POST", headers, body: JSON.stringify({ query }), signal }).catch((error: unknown) => {
       if (signal?.aborted) throw error;
-      throw new ApiError("The indexer cannot be reached.");
+      throw new ApiError("The indexer cannot be reached.", LATER);
     });
+    if (response.status === 429) throw await refusal(response);
     told = (await response.json().catch(() => ({}))) as Told;
-    if (!response.ok && !told.errors) throw new ApiError(`The indexer answered ${response.status}.`);
+    if (!response.ok && !told.errors) throw await refusal(response);
   }
   if (told.errors) throw new ApiError(`The indexer refused the question: ${told.errors[0]?.message}`);
   if (!told.data) throw new ApiError("The indexer gave no data.");

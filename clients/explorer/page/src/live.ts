@@ -3,7 +3,7 @@
  * changes answer it, or else the indexer.
  */
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
-import { type Head, type State, askState, askingOf, change, follow, headOf, know, stateOf } from "./api";
+import { ApiError, type Head, type State, askState, askingOf, change, follow, headOf, know, stateOf } from "./api";
 import { config } from "./config";
 
 /** The state of the data, and the obstacles to newer data. */
@@ -199,6 +199,7 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
     const run = async () => {
       do {
         own.again = false;
+        let later: number | undefined;
         const begun = performance.now();
         // Each answer is of a block of its own.
         const { signal, stop } = child(own.stop.signal);
@@ -211,6 +212,7 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
           }
         } catch (error) {
           answered.current = undefined;
+          if (error instanceof ApiError) later = error.seconds;
           if (busy.current === own) setAsked((before) => ({ key, data: before.key === key ? before.data : undefined, head: before.head, error: (error as Error).message }));
         }
         stop();
@@ -218,7 +220,8 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
         if (busy.current === own) use(who, [...questions]);
         // Slow questions are asked less often: they rest three quarters of the time.
         const took = performance.now() - begun - waited;
-        await sleep(requests ? Math.max(REST - took, 3 * took) : DRAW);
+        await sleep(later ? 1_000 * later : requests ? Math.max(REST - took, 3 * took) : DRAW);
+        own.again ||= later !== undefined;
         own.again = answered.current ? !hasAll() && live.network !== undefined : own.again;
       } while (own.again && busy.current === own);
       if (busy.current === own) busy.current = undefined;

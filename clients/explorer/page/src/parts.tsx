@@ -149,7 +149,7 @@ export function Answer<T>({ asked: { data, error, head }, children }: { asked: A
     <>
       {error && (
         <p class="notice bad" role="alert">
-          {error} {data !== undefined && "The data may be old."} It is tried again with the next event.
+          {error} {data !== undefined && "The data may be old."} The page asks again.
         </p>
       )}
       {data !== undefined && <AsOf head={head} />}

@@ -372,6 +372,21 @@ describe("views", () => {
     await close(page);
   });
 
+  test("an indexer that takes no more questions: the view says for how long, and asks again by itself", async () => {
+    const page = await open("network", { quiet: true });
+    await shown(page, 'table[data-table="nodes"]');
+    const answers = /\/api\//;
+    const body = JSON.stringify({ error: "TooManyRequests", limit: 600, seconds: 3, message: "Too many requests: ask again in 3 s" });
+    await page.route(answers, (route) => route.fulfill({ status: 429, contentType: "application/json", headers: { "retry-after": "3", "access-control-allow-origin": "*" }, body }));
+    await page.evaluate(() => (location.hash = "#/history"));
+    const said = "Too many questions came from your address: the indexer answers again in 3 s.";
+    await until("it says so", async () => (await page.locator("[role=alert]").allTextContents()).some((text) => text.includes(said)));
+    await page.unroute(answers);
+    await until("it has asked again", async () => (await page.locator(".bad[role=alert]").count()) === 0);
+    await shown(page, "main table");
+    await close(page);
+  });
+
   test("a step taken as soon as there is a view is followed", async () => {
     const page = await open("network");
     await page.addInitScript(() => {
