@@ -156,7 +156,7 @@ pub struct Node {
     /// agent finds it after a restart.
     #[serde(default = "ten")]
     pub lead: u64,
-    /// Whether another node of this agent may have the same GPU with an executor of its own: both must fit.
+    /// Whether another node of this agent may have the same GPU with an executor of its own: both must say so, and both must fit.
     #[serde(default)]
     pub beside: bool,
     /// Seconds after which a failed self-test is made again, and a node without golden tasks is tried again.
@@ -189,9 +189,9 @@ pub struct Executor {
     /// Seconds that a golden task may take.
     #[serde(default = "ten_minutes")]
     pub golden_within: u64,
-    /// The user that it runs as, whose group has the same name: a user other than the agent's, which cannot read the keys.
+    /// The user that it runs as: one other than the agent's, which cannot read the keys. Its group has the same name.
     pub user: Option<String>,
-    /// The container that it runs in, instead.
+    /// The container that it runs in, instead of `user`.
     pub container: Option<Container>,
     /// Where an executor that is kept apart finds inputs and leaves results; left out, a folder of this agent's among temporary files.
     pub exchange: Option<PathBuf>,
