@@ -73,8 +73,8 @@ interface IMuster {
         uint8 scores;
         /// Whether H keeps it from being selected.
         bool excluded;
-        /// Why it waits apart; 0 if it does not. 1 excluded by its H or held back by due draws, 2 waits for two others, for a queued task
-        /// that takes three nodes, 3 reserved for the draw of such a task.
+        /// Why it waits apart; 0 if it does not. 1 excluded by its H or held back by due draws, 2 waits for others, for a queued task
+        /// that takes several nodes, 3 reserved for the draw of such a task.
         uint8 parked;
         /// When it can return to work: 1 and 2; else 0.
         uint64 parkedUntil;
@@ -543,7 +543,7 @@ interface IMuster {
     /// @notice The active nodes of a GPU group and stake class, and how many there are: those that have joined, paused ones only until a
     /// draw of validators meets them.
     function activeNodes(uint32 group, uint8 class, uint32 from, uint32 count) external view returns (uint32 total, uint32[] memory numbers);
-    /// @notice The queued task that is worth most to a node if it became available now; it may take two others, which may not be there.
+    /// @notice The queued task that is worth most to a node if it became available now; it may take others, which may not be there.
     function bestQueued(uint32 number) external view returns (TaskView memory);
 
     /// @notice ERC-2535: all programs and the selectors they answer; the router itself answers {install}.

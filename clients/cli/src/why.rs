@@ -271,7 +271,7 @@ impl Why {
             ));
         }
         if node.parked == 2 || node.parked == 3 {
-            missing.push("it waits for two others, for a task that takes three nodes".into());
+            missing.push("it waits for others, for a task that takes several nodes".into());
         }
         if node.held {
             missing.push(format!(
