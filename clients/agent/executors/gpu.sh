@@ -3,7 +3,7 @@
 # this folder of the repository, a Python with torch, and the output of `pack` if there is no cargo.
 #   gpu.sh pack                   programs and contract, 140 MB without symbols, into .muster/card, which the others then use: before the copy to such a machine
 #   gpu.sh all                    on a card all that is asked of one, in hours: test, determinism of 1b and of 8b, work, and the page
-#   gpu.sh dry                    the same on any machine in minutes: tiny models and short texts, the tables printed, no number kept
+#   gpu.sh dry                    the same on any machine in minutes: small models and short texts, the tables printed, no number kept
 #   gpu.sh test [NAME ...]        tests of the executors `transformers`, `diffusers`, and `openai` with a real server
 #   gpu.sh determinism [...]      which settings give identical answers: adds to docs/research/determinism.json. --help lists what can be left out, and --minutes ends it
 #   gpu.sh work [...]             an agent with NVML's facts, tasks of all policies, and what Muster costs a card: docs/research/cards.json
@@ -29,7 +29,7 @@ case $what in
     ;;
   all)
     torch -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || {
-      echo "gpu.sh all: no card is here, and on a processor it takes days: gpu.sh dry does the same with tiny models" >&2
+      echo "gpu.sh all: no card is here, and on a processor it takes days: gpu.sh dry does the same with small models" >&2
       exit 1
     }
     torch test_torch.py
