@@ -481,11 +481,20 @@ def page():
 
 [All pages](../README.md)
 
-Under [validation](../validation.md) answers of texts are compared bit by bit, and a node that answers otherwise than two others is slashed. So nodes of one GPU group must answer alike. This page says what was measured of that. `clients/agent/executors/gpu.sh determinism` measures it on the machine it runs on, adds what it found to [determinism.json](determinism.json), and writes this page.
+Under [validation](../validation.md) answers of texts are compared bit by bit, and a node whose answer differs from those of two others is slashed. So nodes of one GPU group must answer alike. This page has the measurements of that.
 
-{"**No card has been measured.**" if not cards else "Cards that were measured: " + "; ".join(cards) + "."} Columns that say "{NOT_RUN}" wait for that command on such a card; the processor's results say nothing about a card's kernels.
+## What to take from it
 
-Models have the shape of Llama and of Stable Diffusion, and weights that are drawn from a seed: they need no download, and their answers mean nothing. Half of the texts are greedy, and half are sampled by a seed at temperature 1. A trained model is surer of its next word, so it differs less often. How much less is not known.
+- {"**No card has been measured.**" if not cards else "**Cards that were measured:** " + "; ".join(cards) + "."} The processor's results say nothing about a card's kernels.
+- **List a GPU group only if its nodes share the card and every setting.** Batches, attention, number type and versions all count: [Consequences](#consequences).
+- **Never list servers that share batches among requests.**
+- **A rate of wrong answers that looks small is expensive.** The [consequences](#consequences) have the `slashTimes` that each setting can bear.
+
+## The measurements
+
+`clients/agent/executors/gpu.sh determinism` measures on the machine that it runs on. It adds its results to [determinism.json](determinism.json), and writes this page. Columns that say "{NOT_RUN}" wait for that command on such a card.
+
+Models have the shape of Llama and of Stable Diffusion, and weights that are drawn from a seed. They need no download, and their answers mean nothing. Half of the texts are greedy, and half are sampled by a seed at temperature 1. A trained model is surer of its next word, so it differs less often. How much less is not known.
 
 {table(["device, model of texts", "command", "stack", "model of images", "texts", "images"], ran)}
 
@@ -523,7 +532,7 @@ A text of the queue under the policy "single", [read while it is made](../stream
 
 {streams}
 
-## What follows
+## Consequences
 
 **How often an honest node would be slashed.** Two nodes have one setting, the third the other: it is alone as often as the texts differ. The table is of the longest answers that were measured, of all models and number types together. "At most" is the highest rate that so few texts do not exclude with a certainty of 95 %. The loss is that of each answer that a group judges, in fees, at `slashTimes` {SLASH}. The last column is the `slashTimes` at which that loss is a hundredth of a fee.
 
