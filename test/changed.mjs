@@ -21,6 +21,7 @@ const CLIENTS = [
   [/^(script\/(release|workflows\.mjs)|\.dockerignore|CHANGELOG\.md|SECURITY\.md|LICENSE-\w+)$/, ["release"]],
   [/^clients\/(verifier|replayer)\//, ["package", "page"]],
   [/^clients\/explorer\/indexer\//, ["indexer", "page"]],
+  [/^docs\/explorer\.md$/, ["indexer"]],
   [/^clients\/explorer\/page\//, ["page"]],
   [/^clients\/agent\/executors\//, ["executors"]],
   [/^(docs|script\/(book|site$))/, ["site"]],

@@ -35,6 +35,7 @@ test("a file in no package asks for the tests of those that name it, a page for 
   // Compiled into a library, it changes what is made of that.
   assert.deepEqual(of("test/table.json").packages, ["agent", "core", "model", "protocol", "suite"]);
   assert.deepEqual(of("docs/generated/gas.md").packages, ["muster-cli"]);
+  assert.deepEqual(of("docs/explorer.md").clients, ["indexer", "site"]);
   assert.deepEqual(of("test/solidity/Unknown.sol").packages, []);
 });
 

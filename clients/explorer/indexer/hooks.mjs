@@ -1,4 +1,4 @@
-// Webhooks: posts nodes' events to the receivers that this server's operator has configured, at least once. ../README.md, "Webhooks", describes them.
+// Webhooks: posts nodes' events to the receivers that this server's operator has configured, at least once. docs/explorer.md describes them.
 //
 //   INDEXER=http://127.0.0.1:42069 HOOKS=hooks.json node hooks.mjs
 //
@@ -196,7 +196,7 @@ async function follow(indexer, hook, state, signal) {
 
 async function main() {
   const { INDEXER, HOOKS, HOOKS_STATE } = process.env;
-  if (!INDEXER || !HOOKS) throw new Error("INDEXER and HOOKS must be set: see clients/explorer/README.md");
+  if (!INDEXER || !HOOKS) throw new Error("INDEXER and HOOKS must be set: see docs/explorer.md");
   const hooks = hooksOf(await readFile(HOOKS, "utf8"));
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stop.abort());

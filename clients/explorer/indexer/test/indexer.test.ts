@@ -150,8 +150,8 @@ test("a node that answers nothing is excluded, and comes back when its time has 
   await same(first, "re-admitted");
 });
 
-test("the ten queries of the README answer", async () => {
-  const text = await readFile("../README.md", "utf8");
+test("the ten questions of docs/explorer.md answer", async () => {
+  const text = await readFile("../../../docs/explorer.md", "utf8");
   const blocks = [...text.matchAll(/```(graphql|sql)\n([\s\S]*?)```/g)];
   assert.equal(blocks.length, 10);
   for (const [, language, query] of blocks) {
