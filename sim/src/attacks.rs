@@ -144,8 +144,8 @@ fn page(found: &Found, options: &Options) -> String {
     );
     let _ = write!(
         page,
-        "An honest node deviates once in {} answers: {} did. Slashed were, in all, {} nodes while idle, {} busy, {} about to pause, {} about to leave, {} paused and {} \
-         that had left.\n{SEARCH}",
+        "An honest node deviates once in {} answers: {} did. In all, {} nodes were slashed while idle, {} while busy, {} about to pause, {} about to leave, {} while paused and {} \
+         after they had left.\n{SEARCH}",
         thousands(DEVIATES),
         thousands(sum.deviations),
         thousands(sum.states[1]),
@@ -232,7 +232,8 @@ fn best(page: &mut String, found: &Hunted, budget: &Budget) {
         page,
         "\n## The best plans\n\nHere the adversary owns a third of the nodes, or two fifths. For each kind of harm {} plans are played, {} lives each: in the first half by chance, then the best so far crossed with others. The {} best by token and by gas are then \
          played for {} lives each in networks in which they were not chosen, and the best of these is shown. Spending is counted in tokens where the harm is, else in parts. A part is the offer for one node's work on one task. It may be the least fee: \
-         then the plan costs gas. Gas is that of the adversary's calls: storage, logs and start. *For gas alone*: the fees are less than a millionth of it. *None*: no plan did any, or no more than luck does (three deviations, of the reserve).\n{BEST}",
+         then the plan costs gas. Gas is that of the adversary's calls: storage, logs and start. *For gas alone*: the fees are less than a \
+         millionth of it. *None*: no plan did any harm, or none beyond chance (three deviations, of the reserve).\n{BEST}",
         thousands(budget.plans),
         budget.seasons.0 * budget.lives,
         LEADERS,
@@ -342,7 +343,7 @@ fn shares(page: &mut String, found: &[Vec<Share>]) {
     let _ = write!(
         page,
         "\nBy the formula a slash of {SLASH} fees deters up to f = {} at r = {}, and {} at r = {}. It is on the safe side: a node is paid {} % of a fee at r = {}, not all of it. Where it is backed, it and the \
-         validators that back it share three such payments. So measured in what all of them earn, they break even sooner.\n",
+         validators that back it share three such payments. So they break even sooner, measured by the income of all of them.\n",
         percent((limit(0.1) * 1e3) as u64, 1_000, 0),
         0.1,
         percent((limit(0.3) * 1e3) as u64, 1_000, 0),
@@ -385,20 +386,25 @@ const WHAT: &str = "
 
 An adversary owns an application, an address without a node, and between one node and two fifths of a network of 10 to 29. Half of the networks have 13 nodes at most. In each *life* it plays one of the strategies below, or two
 at once, until a validation group has been judged and everything has ended. Some twenty lives share a network with its stakes, scores and reserve. Chance decides the policy, kind of task, fee, rate of
-sampling, slashes of images and delay of draws, and how soon honest passers-by make the calls they can. All calls go through the contract's door, as calldata. Honest nodes answer
-rightly, some of them slowly or too late, and pause now and then. One in six lacks the model that all others hold, and reports an error where a task requires it; so does every honest node where a task
-requires what only the adversary has. Now and then the owner lowers or raises the least stake, and `slashTimes`, `openMost` and `startFeeBps`, proposed in time, change under what is open. After every call:
+sampling, slashes of images and delay of draws, and how soon honest passers-by make the calls they can. All calls are calldata for the contract's dispatch tables.
+
+Honest nodes answer rightly, some of them slowly or too late, and pause now and then. One in six lacks the model that all others hold, and reports an error for a task that requires it. All honest nodes do so for a task
+that requires a model which only the adversary has. Now and then the owner changes the least stake. Changes of `slashTimes`, `openMost` and `startFeeBps` are proposed, and take effect while commitments are open. After every call:
 
 - each wei that came in is in one place: stakes, returned stakes, credit, fees, reserve, burnt and income; and the fees that storage holds are those of the logs;
-- no call of an honest party is refused that it is entitled to. Only draws that are due, a full ring of tasks and a full ring of calls may ask for `dispatch` first, and then it must go through;
-- no honest node is slashed by a minority of its group, unless it deviated itself, or the task has two right answers by its creator's will;
-- every slash takes what is owed, to the stake unit, from stake, returned stake or credit. That no stake leaves while a commitment is open is tried with an `unbonding` of 0, in `test/model/tests/search.rs`.
+- no call that an honest party is entitled to is refused. Only due draws, a full ring of tasks and a full ring of calls may ask for `dispatch` first; after it the call must go through;
+- no honest node is slashed by a minority of its group, unless the node deviated itself, or its creator made a task with two right answers;
+- every slash takes the amount owed, to the stake unit, from stake, returned stake or credit. `test/model/tests/search.rs` tries with an `unbonding` of 0 that no stake leaves while a commitment is open.
 ";
 
 const SEARCH: &str = "
-Amounts are in tokens; the least stake is 400. *Spent*: slashes, what others kept of the adversary's fees (most of it for honest work), GPU names. *Earned*: what its people gained beside, most of it for honest
-work too. *Burnt*: what honest nodes were slashed that had not deviated. *Withheld*: what honest nodes were not paid for right answers revealed in a group. *Two of three*: groups with a majority
-of the adversary's.
+Amounts are in tokens; the least stake is 400. The columns:
+
+- *two of three*: groups in which the adversary has a majority;
+- *spent*: its slashes, the part of its fees that others kept (most of it for honest work), and GPU names;
+- *earned*: its accounts' other income, most of it for honest work too;
+- *burnt*: slashes of honest nodes that had not deviated;
+- *withheld*: pay that honest nodes missed for right answers revealed in a group.
 
 | strategy | lives | groups | two of three | its calls | spent | earned | burnt of honest nodes | burnt per token spent | withheld | change of the reserve | false answers accepted |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -412,7 +418,7 @@ const BEST: &str = "
 const OLD: &str = "
 ## Rules of old
 
-Each of these rules was in force once. Put back alone, in the simulation, the same search finds what it cost. The plan is the best by gas.
+Each of these rules was in force once. With one of them put back in the simulation, the same search finds its cost. The plan is the best by gas.
 
 | rule | harm | found | per token or part then | today | per million gas then | today |
 | --- | --- | --- | ---: | ---: | ---: | ---: |
@@ -422,7 +428,7 @@ const LONE: &str = "
 ## The lone sender
 
 The only sender of the deciding block can vary their transactions until its hash suits them. That block comes `sampleDelay` after their commitment, or is that of a draw. Being alone in the blocks
-between is of no use to them, and a longer delay no cure. Of their answers r (1 - q) are sampled then, q the share of blocks with one sender; here r is 0.1. They break even at (1 - r (1 - q)) / (r (1 - q)) fees.
+between does not help them, and a longer delay does not stop them. If q is the share of blocks with one sender, r (1 - q) of their answers are sampled; here r is 0.1. They break even at (1 - r (1 - q)) / (r (1 - q)) fees.
 The last columns: groups of three in which the sender's two of twenty nodes are a majority, if the sender may be alone in the block that draws them.
 
 | one-sender blocks | sampled, by formula | measured | breaks even at, fees | two of three, by formula | measured |
@@ -433,8 +439,8 @@ const MAJORITY: &str = "
 ## What a share of the nodes gets
 
 f is the share of the weight in a task's scope at the adversary's moment. For groups it counts the nodes that are idle when three are drawn. For a node's answer it counts those that could be drawn to validate it. With
-equal stakes it takes f / (1 - f) times the others' stakes, which are returned. Two of three decide what is right, share the pot, and burn the third's slash; three only say what they like. A first node that lies
-is backed with p' = 1 - (1 - f)^2, and breaks even at a slash of (1 - r + r p') / (r (1 - p')) fees. Measured on a hundred equal nodes (drawn without replacement) and, for the first node, a hundred others.
+equal stakes it takes f / (1 - f) times the others' stakes, which are returned. Two of three decide which answer is right, share the pot, and burn the third's slash. Three can give any answer. A first node that lies
+is backed with the probability p' = 1 - (1 - f)^2, and breaks even at a slash of (1 - r + r p') / (r (1 - p')) fees. Measured on a hundred equal nodes (drawn without replacement) and, for the first node, a hundred others.
 
 | f | stakes, of the others' | two of three, 3 f^2 (1 - f) | measured | three, f^3 | measured | backed, p' | breaks even at r = 0.1, fees | measured | at r = 0.3 | measured |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

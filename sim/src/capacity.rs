@@ -325,7 +325,8 @@ Arbitrum One, Nova and Sepolia had one gas target of 7 Mgas/s. Since ArbOS 51 th
 [the proposal](https://forum.arbitrum.foundation/t/aip-raise-the-gas-target-min-l2-base-fee-implement-improvements-to-the-pricing-algorithm/30182), which lets targets grow to 100 Mgas/s). A chain of one's own
 sets its targets itself. Whether its machines keep up at 100 was not measured here.
 
-More instances on one chain give no more tasks: gas does not grow with the network ([gas.md](gas.md)), so dividing it saves none. Instances must be on different chains.
+More instances on one chain give no more tasks: gas does not grow with the network ([gas.md](gas.md)), so dividing a network saves none. \
+Instances must be on different chains.
 ";
 
 const DATA_SAYS: &str = "\
@@ -338,8 +339,9 @@ With LOAD % of a million nodes at work, so many tasks may take BUSY s each on av
 
 const SIMULATED: &str = "\
 Simulated, not extrapolated: a [made-up network](../research/simulator-engine.md#made-up-workloads) of NODES nodes, EACH tasks for each, load 0.7, and policy 2 for one task in ten. The network runs undivided and in instances of each size, every instance on the contract's own code. *By region*: nodes are
-spread evenly. Tasks are spread evenly but for luck, or regions' demands are drawn within UNEVEN % of the mean. *By base model*: each instance serves an equal share of the demand for base models. Several instances share a popular model, and rare models share one. A node goes to the
-instance of one of its models that has the fewest nodes. Tasks never move between instances. Extrapolated: a million nodes are many more instances of the same sizes. An instance works the same however many there are beside it.";
+spread evenly. Tasks are spread evenly at random, or regions' demands are drawn within UNEVEN % of the mean. *By base model*: each instance serves an equal share of the demand for base models. Several instances share a popular model, and rare models share one. A node goes to the
+instance of one of its models that has the fewest nodes. Tasks never move between instances. Only the number of instances is extrapolated: a \
+million nodes are many more instances of the same sizes, and no instance depends on others.";
 
 const TABLE: &str = "\
 | division | instances | nodes of each | demand for each node, of the mean | starts where all models are (%) | waiting, mean (s) | 95 % | 99 % | 95 % in the worst instance | driven out or never started (%) |
@@ -354,16 +356,15 @@ On paper; nothing of this is built.
 - **Stake.** One stake must not answer for work in two instances at once: stake that either can slash would be counted twice. The simplest rule keeps it safe: a node is in one instance at a time, and moves by `quit` here and `join` there. The unbonding period
   (a day) makes that slow. A bridge could carry stake from `quit` to `join` by a message between chains, and would wait only until no commitment of the node is open. Weights refer to each instance's own largest stake. Where an instance's operators stake less, the same stake weighs more
   there, which draws stakes to where they are scarce.
-- **Reputation.** H recovers within hours and need not travel. Q_long, ratings, kickouts and slashes do, or moving launders them. They lie in known words of the old instance ([storage.md](storage.md)), so a storage proof against its chain's state root can carry them. An instance
-  would need to refuse operators that were anywhere before and bring no proof. An operator with a new address starts anew in one instance as in many: that costs the stake.
+- **Reputation.** H recovers within hours and need not travel. Q_long, ratings, kickouts and slashes must travel, or a node could shed them by moving. They lie in known words of the old instance ([storage.md](storage.md)), so a storage proof against its chain's state root can carry them. An instance would refuse operators that were in another instance and bring no proof. An operator can always start anew with a new address, at the price of another stake.
 - **Routing.** An application chooses the instance as it creates the task: by its region, or by a table of models that the instances' owner publishes. Nothing corrects a bad choice afterwards: a queued task does not move.
 - **Parameters and programs** are set in each instance. The delays of upgrades must run in all of them.
 
 ## Where the design stops
 
 - **One instance is one chain's gas.** Every state-changing call reads and most write the same word (`head`), so calls of an instance run one after the other, whatever a chain may do in parallel.
-- **Node numbers have 24 bits**: 16,777,214 operators ever, in an instance. The ring of Pending tasks has 4,096 places: between two blocks no more can become Pending than that, above which creating is refused but for what is queued at once.
-- **Draws wait for a block**, so that no task that somebody idle could run starts sooner than the next one (0.25 s). Tasks of less than some seconds pay more for being dispatched than for the work.
+- **Node numbers have 24 bits**: 16,777,214 operators ever, in an instance. The ring of Pending tasks has 4,096 places, so that no more tasks can become Pending between two blocks. Others are refused, unless they are queued at once.
+- **Draws wait for a block**, so no task starts sooner than the next one (0.25 s), even if a node is idle. Tasks of less than some seconds pay more for being dispatched than for the work.
 - **Small instances lose what numbers give**: a task finds fewer candidates, a group fewer peers whose answers can be compared, and an adversary needs fewer nodes for a given share. The number of instances should follow from the gas, and no further.
-- **Beyond some thousand tasks a second** for one owner, a task each on chain is the wrong unit, by sixteen or one by one. A channel between an application and a node could settle many tasks at once. The chain would still choose the node, hold the stake and judge.
+- **Beyond some thousand tasks a second** for one owner, one task on chain is the wrong unit, even if sixteen are created at a time. A channel between an application and a node could settle many tasks at once. The chain would still choose the node, hold the stake and judge.
 ";

@@ -223,8 +223,7 @@ N is the newest block; the clock has gone on since. Compared with OffchainLabs/n
 read for facts: `arbitrum/apibackend.go` (`headerByNumberImpl`, `StateAndHeaderByNumberOrHash`, `BlockByNumber`, `GetPoolNonce`),
 `internal/ethapi/api.go` (`Call`, `DoCall`, `EstimateGas`, `DoEstimateGas`, `updateHeaderForPendingBlocks`), `eth/gasestimator`,
 `arbos/tx_processor.go` (`L1BlockNumber`), `precompiles/ArbSys.go`. Nitro's own test of it is `system_tests/pendingblock_test.go`. It looks
-ahead at `pending` since v2.3 (February 2024). A client that names `latest` in its estimates has them made in block N, and its
-transaction comes into N + 1 or later.
+ahead at `pending` since v2.3 (February 2024). For a client that names `latest`, the node makes estimates in block N. The transaction comes into N + 1 or later.
 
 \"Newest hash\" is `arbBlockHash` of the block before, and \"its own\" that of the block itself. `blockhash` is asked for the L1
 block before `block.number`. Nitro answers with the newest L2 block when that came. \"History\" is the contract of EIP-2935. The
@@ -239,8 +238,7 @@ const TAIL: &str = "
 
 In the storage of `0xA4B05FffffFffFFFFfFFfffFfffFFfffFfFfFFFf`, in the words where Nitro has it (`arbos/storage`, `arbos/arbosState`,
 `arbos/programs`, `arbos/addressSet`, `arbos/l1pricing`, `arbos/l2pricing` and `arbos/features` of the same commit): a [copy of another
-chain](../devnode.md#a-copy-of-another-chain) finds it there. Three of the words were compared with ones that others read off public
-chains (`devnode/src/arbos.rs`); no public chain has been copied yet.
+chain](../devnode.md#a-copy-of-another-chain) finds it there. Three of the words were compared with values that others have read on public chains (`devnode/src/arbos.rs`); no public chain has been copied yet.
 
 | state | on a copy |
 | --- | --- |

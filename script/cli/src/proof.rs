@@ -291,9 +291,7 @@ const CHOICE: &str = "\
 ## The choice follows the weights
 
 Probabilities are worked out beside the contracts, in floating point, from the formulas. Chi-square compares them with
-the draws; a right sampler exceeds the limit once in a thousand times. The last column compares the same draws
-with weights of which every other one (by rank) is 5 % higher, as if the sampler were biased so. This must
-exceed the limit, and does, or the test fails.
+the draws; a right sampler exceeds the limit once in a thousand times. The last column compares the same draws with weights of which every other one (by rank) is 5 % higher, as if the sampler had this bias. That must exceed the limit, or the test fails.
 
 The contracts' code in memory (`contracts/protocol/tests/draw.rs`): stakes from 400 to 4,000,000, mixed scores, H and
 models, nodes that go busy and come back.
@@ -314,9 +312,7 @@ mistake.
 ";
 
 const SEARCH: &str = "
-Where a model has more than 16 holders they cannot all be looked at for a draw, and the choice among them is not
-exact. The distance (total variation: half the sum of all differences in probability) says by how much; chance alone
-gives about 0.01. The last column is the share of draws that found nobody and are made again with another hash.
+Where a model has more than 16 holders, a draw cannot look at all of them, and the choice among them is not exact. The distance (total variation: half the sum of all differences in probability) says how far it is off; chance alone gives about 0.01. The last column is the share of draws that found no node and are made again with another hash.
 
 | holders | draws | distance | limit | drawn again |
 | --- | ---: | ---: | ---: | ---: |
@@ -367,7 +363,7 @@ survivor. A change that no build lets through is not counted; one that the compi
 times its time. Files and functions are named as they were then: since, the sources are laid out by a task's way
 ([CONTRIBUTING.md](../../CONTRIBUTING.md)), and `groups.rs`, `tasks.rs`, `nodes.rs`, `network.rs`, `draw.rs` and `reputation.rs` are divided. Of the files from `groups.rs` to `registry.rs` some lines have changed since their run. Mutants of those were made by hand:
 
-- Queueing a task at its creation and the trees' shorter ways up (`can_queue`, `nobody_idle`, `manned`, `Bracket::set`, `pool::set`, `settle`), in 48 places. Tests of the contracts notice 44, and the model the other four.
+- Queueing a task at its creation and the trees' shorter ways up (`can_queue`, `nobody_idle`, `manned`, `Bracket::set`, `pool::set`, `settle`), in 48 places. Tests of the contracts notice 44, and the model notices the other four.
 - The lists of holders that are read before a draw (`roll`), uncounted candidates, a pool's free places, and the other tasks queued at their creation, in 35 places. They notice 31, and the other four change no more than a few words that are read.
 
 `reputation.rs`, what is new of `ring.rs` (`choose`) and `sampler.rs`
@@ -489,11 +485,11 @@ const OUTCOMES: &str = "
 ## Every outcome of a validation group
 
 Each member of a group does one of nine things. It gives the first answer fast or slowly, the second fast or slowly, or a third; reports an error; withholds; lets its deadline pass; or is not
-there. Over plain values all 729 combinations are judged (`contracts/core/tests/validation.rs`). Those that a group can come to are played on real groups, each of its own.
+there. Over plain values all 729 combinations are judged (`contracts/core/tests/validation.rs`). Each combination that can occur is played on a real group of its own.
 They are 512 of a replicated task, 448 of a sampled one, whose first node has committed, and 63 more where the scope has one node or two. The other 154 cannot occur: in them the first is not there or
 has not committed though others are missing, or the second is missing and the third is there. Every event of a judgement, every payment, score, slash and receipt
 and all the money are compared with what [validation.md](../validation.md) says (`test/model/src/outcomes`), in which the contracts' own judgement has no part. In memory each combination is
-played in the twelve ways in which members can follow each other, and be timed out by `expire` or by the judgement. The compiled programs play it in one of them, the next each time. Beside every call the same code
+played in the twelve ways in which members can follow each other, and be timed out by `expire` or by the judgement. The compiled programs play each combination in one of these ways, in turn. Beside every call the same code
 runs natively on the same storage. A small scope has too few nodes for scores. Pots are those of groups that agreed, with more than the fee to share; the start fee is a tenth of a fee here, so callers
 of validations use up the reserve. Tasks that were not sampled are compared too.
 

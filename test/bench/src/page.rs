@@ -35,8 +35,10 @@ pub fn compiler() -> Result<String> {
 /// Of the page: the gas that calls demand at their start.
 fn demands() -> String {
     let mut out = String::from(
-        "\n### What calls demand\n\nSome calls may do work that others left due. Such a call refuses at its start (`GasTooLow`) if it has less gas than that work can take. So an estimate of gas \
-         finds a limit that suffices whatever is due when the transaction is included. Unused gas costs nothing. Every call measured on this page, but those of `dispatch` for several draws, was sent with hardly more than it demands.\n\n| gas | calls |\n| ---: | --- |\n",
+        "\n### What calls demand\n\nSome calls may do work that others left due. Such a call refuses at its start (`GasTooLow`) if it has \
+         less gas than that work can take. So a gas estimate suffices, whatever work is due when the transaction is included. Unused gas \
+         costs nothing. Every call measured on this page, but those of `dispatch` for several draws, was sent with hardly more gas than it \
+         demands.\n\n| gas | calls |\n| ---: | --- |\n",
     );
     let functions = PROGRAMS.iter().flat_map(|(_, functions)| *functions);
     let mut by_floor = BTreeMap::<u64, Vec<String>>::new();
@@ -49,7 +51,7 @@ fn demands() -> String {
     for (floor, names) in by_floor {
         let _ = writeln!(out, "| {} | {} |", thousands(floor), names.join(", "));
     }
-    let _ = writeln!(out, "\n`dispatch` demands {} more for each draw after the first, and stops before one for which the gas that is left could be too little.", thousands(MORE_DRAW_GAS));
+    let _ = writeln!(out, "\n`dispatch` demands {} more for each draw after the first, and stops before a draw for which the remaining gas could be too little.", thousands(MORE_DRAW_GAS));
     out
 }
 
@@ -223,11 +225,12 @@ impl Report {
         out.push_str(
             "\nRows other than \"a node's first\" show every size at its steady cost. Before them, the words that a task leaves at its node (who pays, the order, the models in use) are copied from \
              one node that worked to all others. Rows of validation also copy the words that a commitment and a score leave. A node that joins with at most six models writes the two words of its first task of one model, at its operator's cost; with more, the first task does. \
-             Large networks and queues are made by the contract's code beside the chain and written to it; each run checks on a part that \
+             The contract's code makes large networks and queues natively, and they are written to the chain. Each run checks on a part that \
              transactions leave the same words.\n\n\
              Some figures move a little. With few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes has a level more for every four times as many nodes \
-             (five more from 100 to 100,000). `quit` changes it up to the first word whose largest stake stays. The queue's trees grow likewise with queued tasks. When a node quits from amid its \
-             lists, the last of each moves to its place. Starting or ending a task that never queued touches neither kind of tree.\n\n\
+             (five more from 100 to 100,000). `quit` changes it up to the first word whose largest stake stays. The queue's trees grow \
+             likewise with queued tasks. When a node quits, the last node of each of its lists moves to its place. Starting or ending a task \
+             that never queued touches neither kind of tree.\n\n\
              ## What an adversary can do\n\nThe most expensive transaction of each run, `dispatch` and `createTasks` of more than one task apart (whoever calls them chooses how many). The limit is 1,000,000.\n\n\
              | run | calls | most expensive | gas, not cached | median create and dispatch |\n| --- | ---: | --- | ---: | ---: |\n",
         );
@@ -267,8 +270,9 @@ impl Report {
     /// Of the page: the gas that queued tasks of all grades add to a freed node's call.
     fn among_grades(&self) -> String {
         let mut out = String::from(
-            "\n## While tasks for three nodes are queued\n\nA freed node's call, 100 nodes; half of the queued tasks require its GPU group, half none. It is held against the same \
-             world with single tasks only, where it starts the same best one. *More* may be at most what the limit says with 10,000 queued, programs cached / not cached.\n\n\
+            "\n## While tasks for three nodes are queued\n\nA freed node's call, 100 nodes; half of the queued tasks require its GPU group, \
+             half none. It is compared with the same network with single tasks only, where the call starts the same best task. With 10,000 \
+             queued, *more* may be at most the limit; programs cached / not cached.\n\n\
              | call | queued | among single tasks | among all grades | more | limit |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
         );
         let bounds = self.bounds();
@@ -289,7 +293,7 @@ impl Report {
         };
         pairs(|b| b.graded).iter().for_each(|both| out.push_str(&row(both.0.operation.clone(), both)));
         out.push_str(
-            "\nWhere nothing but single tasks is queued, against what the call cost before there were tasks for three:\n\n\
+            "\nWhere only single tasks are queued, compared with the call's cost before there were tasks for three:\n\n\
              | values | queued | before | now | more | limit |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
         );
         pairs(|b| !b.graded).iter().for_each(|both| out.push_str(&row(both.0.values.clone(), both)));
@@ -300,8 +304,12 @@ impl Report {
     fn no_trend(&self) -> String {
         let (count, most) = self.points.extent();
         let mut out = format!(
-            "\n## Single calls\n\nEvery point is the most expensive of the calls that met the same conditions, in the rows and in the runs with an adversary. The conditions are the models of the task created, \
-             started or ended, and tasks queued and nodes joined (two digits of both). There are {} points, and the most expensive call took {} ([`{}`]({})). Ordinary calls cost the same with 100 and with 100,000 nodes. Calls that queue a task or start a queued one rise by a level of the queue's trees for every four times as many tasks, and a queue that grows opens new words besides. A task has at most eight models: rows ask for one, adversaries for eight.\n",
+            "\n## Single calls\n\nEvery point is the most expensive of the calls that met the same conditions, in the rows and in the runs \
+             with an adversary. The conditions are the models of the task that is created, started or ended, the tasks queued, and the nodes \
+             joined (the last two rounded to two digits). There are {} points, and the most expensive call took {} ([`{}`]({})). Ordinary \
+             calls cost the same with 100 and with 100,000 nodes. Calls that queue a task or start a queued one rise by a level of the \
+             queue's trees for every four times as many tasks, and a queue that grows opens new words besides. A task has at most eight \
+             models: rows ask for one, adversaries for eight.\n",
             thousands(count as u64),
             thousands(most),
             POINTS.rsplit('/').next().unwrap_or(POINTS),
