@@ -1,5 +1,5 @@
 // node --test test/recipes.test.mjs
-// The claims of CONTRIBUTING.md about the files that a parameter, an event or a call is in, and about spare bits.
+// The claims of CONTRIBUTING.md about the files that a parameter, an event or a call is in, about spare bits, and the files that its text names.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -96,4 +96,27 @@ test("spare bits", () => {
     const used = members.reduce((sum, { type }) => sum + 8 * Number(types[type].numberOfBytes), 0);
     assert.equal(Number(said), 8 * Number(numberOfBytes) - used, name);
   }
+});
+
+test("every file and function that the text names is there", () => {
+  const all = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n");
+  const [table, walk] = page.split("\nThe contract's own code, in `contracts/protocol/src`:\n")[1].split("\nThe walk of one task through them:\n");
+  const steps = walk.split("\nThe same folders as a picture")[0];
+  const recipes = page.split("\n## How to add ...\n")[1];
+  const home = "contracts/protocol/src/";
+  const own = all.filter((file) => file.startsWith(home)).map((file) => file.slice(home.length));
+  for (const [, folder, rest] of table.matchAll(/^\| `(\w+\/)`.*? \| (.*) \|$/gm)) {
+    assert.ok(own.some((file) => file.startsWith(folder)), folder);
+    for (const [, file] of rest.matchAll(/`(\w+\.rs)`/g)) assert.ok(own.includes(folder + file), folder + file);
+  }
+  // By their ends: the steps name files from the contract's own folder.
+  const named = [...`${steps}\n${recipes}`.matchAll(/`([\w*<>.-]+\/[\w*<>/.-]*)`(?: \(`(\w+)`)?/g)];
+  assert.ok(named.length > 50);
+  for (const [, path, called] of named) {
+    const pattern = `**/${path.replace(/<\w+>/, "*").replace(/\/$/, "")}`;
+    const found = all.filter((file) => matches(file, pattern) || matches(file, `${pattern}/**/*`));
+    assert.ok(found.length > 0, path);
+    if (called) assert.ok(found.some((file) => new RegExp(`fn ${called}\\b`).test(read(file))), `${called} in ${path}`);
+  }
+  for (const [, called] of steps.matchAll(/`(\w+)` says/g)) assert.ok(own.some((file) => new RegExp(`fn ${called}\\b`).test(read(home + file))), called);
 });

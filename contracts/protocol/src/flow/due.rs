@@ -1,4 +1,4 @@
-//! Due draws: their hash is known, and the first that came is drawn first.
+//! Due draws: their hash is known, and the first that came is drawn first. [`crate::flow::serve`] makes them, or refuses calls.
 
 use crate::flow::network::Network;
 use crate::host::Host;

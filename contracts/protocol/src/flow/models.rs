@@ -1,4 +1,4 @@
-//! Models: their names, and which node holds which.
+//! Models: their names, and which node holds which. [`crate::flow::start`] asks for downloads.
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::network::Network;

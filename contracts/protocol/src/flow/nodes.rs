@@ -1,4 +1,4 @@
-//! The life of a node: join, stake, pause, resume, quit, and return.
+//! The life of a node: join, stake, pause, resume, quit, and return. The end of a quit is in [`crate::flow::standing`].
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::models::check_models;
