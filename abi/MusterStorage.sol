@@ -6,15 +6,15 @@ pragma solidity ^0.8.24;
 /// here is deployed: explorers and tools decode `eth_getStorageAt` with it. Stakes are in stake units, fees and credits
 /// in wei, times in seconds since 1970.
 contract MusterStorage {
-    /// The words that nearly every transaction reads and most write.
+    /// Counters that nearly every transaction reads and most write.
     struct Head {
         /// Tasks created so far; the last task's id.
         uint40 tasks;
         /// First Pending task in the ring.
         uint16 pendingHead;
-        /// Where the next Pending task goes; equal to the head when there is none.
+        /// Where the next Pending task goes; equal to the head while none is Pending.
         uint16 pendingTail;
-        /// Node numbers given out; numbers start at 1 and stay with their operator for good.
+        /// Node numbers given out. They start at 1 and stay with their operator for good.
         uint24 issued;
         /// Nodes joined now.
         uint24 joined;
@@ -24,16 +24,16 @@ contract MusterStorage {
         uint32 parkedDue;
         /// Largest stake of all joined nodes, in stake units.
         uint48 maxStake;
-        /// The first of the draws of validators that wait.
+        /// The first draw of validators that waits.
         uint8 validatorDrawsHead;
-        /// Where the next one goes; equal to the first when none waits.
+        /// Where the next draw of validators goes; equal to the first while none waits.
         uint8 validatorDrawsTail;
         /// Largest VRAM of all joined nodes, in GiB; 0 when there are none.
         uint16 maxVram;
     }
 
-    /// Values that dispatching needs and few calls change: parameters (docs/parameters.md says what each is, and in what unit), the best
-    /// score there ever was, and the lowest stake class.
+    /// Values that dispatching needs and few calls change: parameters (docs/parameters.md explains each, with its unit), the best score
+    /// there ever was, and the lowest stake class.
     struct Rules {
         /// Base of the stake classes, in stake units: the minimum stake at initialisation. Never changes.
         uint32 base;
@@ -48,15 +48,15 @@ contract MusterStorage {
         uint24 exclusionPpm;
         uint24 tau;
         uint24 unbonding;
-        /// An upper bound of every node's Q_long / Q_max so far, in 200ths; below 100 it stands for 100, as without scores. No parameter.
+        /// Not a parameter: an upper bound of every node's Q_long / Q_max so far, in 200ths. Values below 100 mean 100, as without scores.
         uint8 best;
-        /// Lowest stake class that has an active node. No parameter.
+        /// Not a parameter: the lowest stake class that has an active node.
         uint8 lowest;
-        /// The most that openMost ever was. No parameter.
+        /// Not a parameter: the highest value that openMost ever had.
         uint8 openMostEver;
     }
 
-    /// Parameters that creating tasks and joining need. docs/parameters.md says what each is, and in what unit.
+    /// Parameters that creating tasks and joining need; docs/parameters.md explains each, with its unit.
     struct Terms {
         uint16 sdOverhead;
         uint16 sdUnit;
@@ -72,7 +72,7 @@ contract MusterStorage {
         bool paused;
     }
 
-    /// Parameters that only rare calls need. docs/parameters.md says what each is, and in what unit.
+    /// Parameters that only rare calls need; docs/parameters.md explains each, with its unit.
     struct Limits {
         uint16 kickoutMilli;
         uint32 queueTime;
@@ -88,13 +88,13 @@ contract MusterStorage {
         uint8 hammingMost;
         uint8 slashImages;
         uint8 holdTime;
-        /// The lowest that minStake ever was, at initialisation too, in stake units. No parameter.
+        /// Not a parameter: the lowest value that minStake ever had, in stake units, and at most its value at initialisation.
         uint32 leastStakeEver;
     }
 
-    /// An account: what Muster owes it, and its node.
+    /// An account: Muster's debt to it, and its node.
     struct Account {
-        /// Can be withdrawn now, in wei.
+        /// Credit that `withdraw` pays out now, in wei.
         uint128 credit;
         /// Returned stake waiting for `release`, in stake units.
         uint48 unbonding;
@@ -104,7 +104,7 @@ contract MusterStorage {
         uint24 node;
         /// Whether the account's node was kicked out; it can never join again.
         bool kicked;
-        /// Whether it works for the node, whose operator is another account.
+        /// Whether it only works for the node: another account is the operator.
         bool works;
     }
 
@@ -122,32 +122,32 @@ contract MusterStorage {
         uint16 scoreSum;
         /// Scores in the pool.
         uint8 scoreCount;
-        /// Place among the idle nodes of its group and class, or in the pool of excluded nodes. While it runs a task, 1 if it is known to
-        /// hold the task's models, else 0.
+        /// Idle: its place in the list of its group and class. Waiting apart: its place in the pool of such nodes. Running a task: 1 if it
+        /// is known to hold all of the task's models, else 0.
         uint24 pos;
         /// Its GPU group.
         uint32 group;
-        /// Entries of its model list, removed ones included.
+        /// Entries in its model list, removed ones included.
         uint8 models;
-        /// Why it waits apart: 1 excluded or held back by due draws, 2 waits for others with a queue's first task, 3 reserved for a Pending
-        /// task. 1 and 2 stand in the pool of nodes that wait apart.
+        /// Why it waits apart: 1 excluded or held back by due draws, 2 waits for others, for a queue's first task, 3 reserved for a Pending
+        /// task; 0 if it does not. With 1 and 2 it is in the pool of nodes that wait apart.
         uint8 parked;
-        /// Its open commitments; 0x20 is added while it is not among the active nodes although it has joined, 0x40 while open commitments
-        /// hold it, 0x80 while a validation group waits for it to begin.
+        /// Its open commitments, plus 0x20 while it has joined and is not among the active nodes, 0x40 while open commitments keep it from
+        /// work, 0x80 while a validation group waits for it to begin.
         uint8 duties;
     }
 
     /// The operator of a node.
     struct Operator {
-        /// The account that joined it.
+        /// The account that joined the node.
         address account;
-        /// When it last joined.
+        /// When the node last joined.
         uint40 joinedAt;
-        /// Place among the active nodes of its group and class.
+        /// The node's place among the active nodes of its group and class.
         uint24 place;
     }
 
-    /// The last 50 task scores, four bits each, the place of the oldest, and what its rating is made of.
+    /// A node's last 50 task scores, four bits each, the place of the oldest, and the two counts of its rating.
     struct Scores {
         /// Scores 0..15, four bits each.
         uint64 low;
@@ -159,9 +159,9 @@ contract MusterStorage {
         uint8 last;
         /// Where the next score goes.
         uint8 next;
-        /// Of the judgements that its rating counts, those that held it right.
+        /// Judgements in the rating that found the node right.
         uint8 right;
-        /// Judgements that its rating counts: below 64, at which both are halved.
+        /// All judgements in the rating: below 64, at which both counts are halved.
         uint8 judged;
     }
 
@@ -169,13 +169,13 @@ contract MusterStorage {
     struct Escrow {
         /// The application.
         address creator;
-        /// The escrowed fee, in wei: what is left of it once a start fee was spent.
+        /// The escrowed fee, in wei, less any start fee that was spent.
         uint88 fee;
-        /// slashTimes at the task's creation; 0 for a task that slashes nobody.
+        /// The parameter slashTimes at the task's creation; 0 for a task that slashes nobody.
         uint8 slashTimes;
     }
 
-    /// A Pending, queued or running task: everything that was frozen at its creation.
+    /// A Pending, queued or running task: the terms frozen at its creation.
     struct Order {
         /// Task id, from 1.
         uint40 id;
@@ -185,27 +185,27 @@ contract MusterStorage {
         uint24 limit;
         /// Start fee in ten-thousandths of the fee.
         uint16 startFeeBps;
-        /// The GPUs it may go to, and the queue it waits in: a GPU group, or a VRAM size for any GPU with as much. On the
-        /// node of a validation group's member: the group's place.
+        /// The GPUs that it may go to, and the queue that it waits in: a GPU group, or a VRAM size for any GPU with at least as much. On
+        /// the node of a validation group's member: the group's place.
         uint32 group;
-        /// 0 Stable Diffusion, 1 GPT, 2 fine-tuning; 16 times the images of a Stable Diffusion task that can be validated are added.
+        /// 0 Stable Diffusion, 1 GPT, 2 fine-tuning; plus 16 times the number of images of a Stable Diffusion task that can be validated.
         uint8 kind;
-        /// Required models.
+        /// Number of required models.
         uint8 models;
         /// The first required model; 0 if there is none.
         uint40 model;
         /// Pending: the L2 block whose hash decides the draw. Queued: since when. Running: the deadline.
         uint40 moment;
-        /// Bit 0, running: its draw had candidates enough for its success to raise H. Bit 1: it has a receipt. Bit 2: its answer is
-        /// committed to and may be sampled. Running: bit 3, it is committed to; bit 4, it was sampled and its validators are being
-        /// drawn; bit 5, a validation group runs it. In a group: bit 6, it is scored. Bit 7: it takes three nodes at once.
+        /// Bit 0, running: its draw had enough candidates for its success to raise H. Bit 1: it has a receipt. Bit 2: its answer is
+        /// committed to and may be sampled. Running: bit 3, it is committed to; bit 4, it was sampled and its validators are being drawn;
+        /// bit 5, a validation group runs it. In a group: bit 6, it is scored. Bit 7: it takes several nodes at once.
         uint8 flags;
-        /// Sampled: the probability of its validation, in ten-thousandths. Rated: the most nodes that its fee is for, and 16 for each group
-        /// that it was given to in vain.
+        /// Sampled: the probability of validation, in ten-thousandths. Rated: the most nodes that its fee is for, plus 16 for each group
+        /// that ended without a majority.
         uint16 sampleBps;
     }
 
-    /// The outcome of a task that asked for a receipt.
+    /// The outcome of a task with a receipt.
     struct Receipt {
         /// As in IMuster.Outcome: 0 no receipt, 1 not ended, 2 succeeded, 3 error reported; timed out, cancelled, evicted, queued
         /// for too long, node slashed and validated without two equal answers are 4 to 9.
@@ -220,8 +220,8 @@ contract MusterStorage {
         uint96 refund;
     }
 
-    /// Six model ids (40 bits each, 0 for none) and a flag for each. Among a node's models the flag says "removed": the
-    /// node still stands in the model's holder array, but no longer has it.
+    /// Six model ids (40 bits each, 0 for none) and a flag for each. Among a node's models a flag means "removed": the node is still in the
+    /// model's holder array, but no longer has the model.
     struct Models {
         /// First model.
         uint40 m0;
@@ -235,13 +235,13 @@ contract MusterStorage {
         uint40 m4;
         /// Sixth model.
         uint40 m5;
-        /// A node's models: bit i is the flag of model i. A task's: how many there are in both its words, 0 in the second.
+        /// A node's models: bit i is the flag of model i. A task's: the number of models in both its words, 0 in the second.
         uint8 flags;
         /// Always 1 once written, so that the word never falls back to zero.
         uint8 used;
     }
 
-    /// Idle (or active) nodes of a GPU group by stake class. Also: GPU groups with active nodes, by those nodes' stake class.
+    /// Idle (or active) nodes of a GPU group by stake class. The same layout counts the GPU groups with active nodes of each class.
     struct Classes {
         /// Nodes in class 0.
         uint24 c0;
@@ -268,8 +268,8 @@ contract MusterStorage {
         uint16 used;
     }
 
-    /// Eight nodes of a list, and which of them are known to hold a model: one that was looked for among them before, or that a node
-    /// held for the task that it has ended. Only idle nodes are known to; a node that says that it has removed a model is not known any more.
+    /// Eight nodes of a list, and which of them are known to hold one model. That model was looked for among them before, or was used by a
+    /// node's last task. Only idle nodes are marked; a node that reports the model removed loses its mark.
     struct Listed {
         /// The first node.
         uint24 n0;
@@ -287,7 +287,7 @@ contract MusterStorage {
         uint24 n6;
         /// The eighth.
         uint24 n7;
-        /// The model; 0 if none was looked for.
+        /// The model; 0 if there is none yet.
         uint40 model;
         /// Bit i: node i is known to hold it.
         uint8 held;
@@ -301,9 +301,9 @@ contract MusterStorage {
         uint64 best;
         /// Least key; 0 when empty.
         uint64 worst;
-        /// Entries in it.
+        /// Number of entries.
         uint24 live;
-        /// Places ever used at once since it was last empty.
+        /// Most places in use at once since the pool was last empty.
         uint24 slots;
         /// 1 + the free place that is used next; 0 if none of those below `slots` is free.
         uint24 free;
@@ -321,55 +321,55 @@ contract MusterStorage {
         uint64 worst;
         /// Queued tasks that take several nodes.
         uint24 graded;
-        /// Those of them whose nodes are chosen by their ratings.
+        /// Of these, the tasks of policy 3.
         uint24 rated;
-        /// By how many levels the tree over the VRAM sizes of each grade's queues has grown beyond three, two bits each, the first's
-        /// lowest: tasks have asked for 4^3 GiB or more.
+        /// Levels beyond three of each grade's tree over VRAM sizes: two bits for a grade, grade 0 lowest. A tree grows when tasks ask for
+        /// 4^3 GiB or more.
         uint8 grown;
     }
 
     /// The GPU models of one VRAM size.
     struct Size {
-        /// How many there ever were.
+        /// GPU models that ever joined with this size.
         uint32 models;
-        /// Those with a joined node now.
+        /// Of these, the models with a joined node now.
         uint32 manned;
-        /// Those that are listed and have three joined nodes now.
+        /// Of these, the listed models with three joined nodes now.
         uint32 trios;
     }
 
-    /// A node's commitment to its answer of a task that may be sampled for validation.
+    /// A node's commitment to its answer, for a task that may be sampled for validation.
     struct Commitment {
-        /// Its bytes 8 to 23, as a number.
+        /// The commitment's bytes 8 to 23, as a number.
         uint128 hashLow;
-        /// Its first eight bytes.
+        /// The commitment's bytes 0 to 7, as a number.
         uint64 hashHigh;
-        /// Seconds from the task's start to it.
+        /// Seconds from the task's start to the commitment.
         uint24 elapsed;
         /// The L2 block whose hash decides whether the task is sampled.
         uint40 block;
     }
 
-    /// The assignment that a node has been singled out for.
+    /// The work that a node is called, waiting or reserved for.
     struct Assignment {
-        /// The place of the validation group in which it begins when its task ends, if it was called while it was busy.
+        /// Place of the validation group that called the node while it was busy. The node begins there when its task ends.
         uint32 group;
-        /// While it waits for others: the queue whose first task it waits with.
+        /// While the node waits for others: the queue whose first task it waits for.
         uint32 queue;
-        /// Until when.
+        /// When that wait ends.
         uint32 until;
-        /// While it is reserved: the Pending task that it is reserved for.
+        /// While the node is reserved: the Pending task that it is reserved for.
         uint40 task;
-        /// When it was last let go by a draw that it was reserved for, since its last group; 0 if it was not.
+        /// When a draw last reserved the node and did not choose it, since its last group; 0 if none did.
         uint32 vain;
     }
 
-    /// Nodes that wait with the first task of a queue, or that are reserved for a Pending task. Some may have gone since: their own
-    /// records say what holds.
+    /// Nodes that wait for the first task of a queue, or are reserved for a Pending task. Some may have left since: the nodes' own records
+    /// decide.
     struct Reserved {
         /// The first; 0 for none.
         uint24 n0;
-        /// The second; 0 for none, as in all that follow.
+        /// The second; 0 for none, as below.
         uint24 n1;
         /// The third.
         uint24 n2;
@@ -389,15 +389,15 @@ contract MusterStorage {
         uint24 n8;
     }
 
-    /// How the groups of an application's tasks are chosen whose nodes are chosen by their ratings: as in IMuster.Profile.
+    /// An application's profile: how the groups of its tasks of policy 3 are chosen, as in IMuster.Profile.
     struct Profile {
         /// The algorithm.
         uint8 algorithm;
-        /// Least members; 0 if the application has set nothing.
+        /// Least members of a group; 0 if the application has set nothing.
         uint8 least;
-        /// Most members.
+        /// Most members of a group.
         uint8 most;
-        /// How often at most a task is given to another group after one without a majority.
+        /// Most further groups that a task is given to after groups without a majority.
         uint8 reschedules;
         /// Where the target comes from.
         uint8 targeting;
@@ -409,9 +409,9 @@ contract MusterStorage {
         uint32 period;
     }
 
-    /// The results of an application's groups since its target was last set, and where the climb of an adaptive one is.
+    /// The results of an application's groups since its target was last set, and the state of an adaptive target's search.
     struct TargetSearch {
-        /// Climbing: the gain that must be exceeded; at rest: the smoothed gain. A wad.
+        /// Climbing: the gain to exceed. At rest: the smoothed gain. A wad.
         uint64 gain;
         /// The best target so far, a wad.
         uint64 at;
@@ -419,15 +419,15 @@ contract MusterStorage {
         uint8 phase;
         /// Periods without a rise.
         uint16 stationary;
-        /// Targets tried around the best one since it was; of a predictive target, how often it was set, up to 255.
+        /// Adaptive: targets tried around the best one since it became the best. Predictive: how often the target was set, up to 255.
         uint8 tried;
         /// Whether it climbs upwards.
         bool upwards;
         /// Groups that reached a majority.
         uint24 successes;
-        /// Groups that were settled.
+        /// Groups settled.
         uint24 groups;
-        /// Their members.
+        /// Members of the settled groups.
         uint32 members;
     }
 
@@ -441,13 +441,13 @@ contract MusterStorage {
 
     /// A validation group's members, or three of a group chosen by ratings.
     struct Members {
-        /// First member; it ran the task before it was sampled.
+        /// First member; in a sampled task's group the node that ran the task.
         uint24 n0;
         /// Second member.
         uint24 n1;
         /// Third member.
         uint24 n2;
-        /// While the first runs, its deadline; from its commitment on, when that was made. In a free place: the next free one.
+        /// The first member's deadline while it runs, then the time of its commitment. In a free place: the next free one.
         uint32 t0;
         /// The second's.
         uint32 t1;
@@ -459,30 +459,31 @@ contract MusterStorage {
         uint24 e1;
         /// The third's.
         uint24 e2;
-        /// Stages as in IMuster.MemberView, four bits each, the first member's lowest. The upper four bits are the group's number of words
-        /// of members, 0 if there is none, 15 in a place that is free again.
+        /// Stages as in IMuster.MemberView, four bits each, the first member's lowest. The upper four bits count the group's words of
+        /// members: 0 if there is no group, 15 in a place that is free again.
         uint16 states;
     }
 
     /// The places of validation groups.
     struct Places {
-        /// Places there are; they are numbered from 1.
+        /// Number of places; they are numbered from 1.
         uint32 issued;
-        /// The free place that is used next, which names the one after it; 0 for none.
+        /// The free place that is used next; it names the one after it. 0 for none.
         uint32 free;
         /// Places in use.
         uint32 live;
     }
 
-    /// The owner, and what was fixed at initialisation.
+    /// The owner, and the settings fixed at initialisation.
     struct Ownership {
-        /// Before initialisation the deployer, who alone may install; then the account that may change parameters and propose programs.
+        /// Before initialisation the deployer, the only account that may install. Then the account that may set parameters and propose
+        /// programs.
         address owner;
         /// Wei in a stake unit; not 0 once initialised.
         uint64 stakeUnit;
-        /// Seconds between the proposal and the effect of another program, or of a parameter that reaches into stakes.
+        /// Seconds between a proposal and its effect, for programs and for parameters that affect stakes.
         uint24 upgradeDelay;
-        /// Whether programs can never be changed again.
+        /// Whether changes of programs have ended for good.
         bool renounced;
     }
 
@@ -496,7 +497,7 @@ contract MusterStorage {
 
     /// A proposed value of a parameter.
     struct NextParameter {
-        /// The value.
+        /// The proposed value, in the parameter's unit.
         uint64 value;
         /// Earliest time it can take effect; 0 where nothing is proposed.
         uint40 at;
@@ -506,9 +507,9 @@ contract MusterStorage {
     struct NodeRecord {
         Node node;
         Operator operator;
-        /// Of the running (or last) task. Before the first, whatever stands here says nothing.
+        /// Of the running (or last) task. Before the first task this has no meaning.
         Escrow escrow;
-        /// Of the running (or last) task. Before the first its id is 0, and the rest says nothing.
+        /// Of the running (or last) task. Before the first task its id is 0, and the rest has no meaning.
         Order order;
         /// The last started task's, written only where it requires more than one model; a single one stands in `order`.
         Models[2] inUse;
@@ -529,9 +530,9 @@ contract MusterStorage {
         Order order;
     }
 
-    /// A group that runs one task: 8 words, and 8 more of one that was chosen by ratings and has more than three members.
+    /// A group that runs one task: 8 words, and 8 more if it was chosen by ratings and has more than three members.
     struct GroupRecord {
-        /// The fee is the task's, of which the group is paid.
+        /// The fee is the task's; the group is paid from it.
         Escrow escrow;
         Order order;
         /// Written only where the task requires more than one model; a single one stands in `order`.
@@ -554,9 +555,9 @@ contract MusterStorage {
     /// A Pending task: 6 words.
     struct PendingRecord {
         TaskRecord task;
-        /// Written only for a task that takes several nodes and comes from the queue: nodes that wait for it.
+        /// Nodes that wait for the task; written only for one that takes several nodes and comes from the queue.
         Reserved reserved;
-        /// Written only for a task whose nodes were chosen by their ratings in one draw, and whose group another forms: those nodes.
+        /// The chosen nodes; written only for a task of policy 3 whose nodes are chosen by one draw and whose group is formed by another.
         Reserved chosen;
     }
 
@@ -619,17 +620,17 @@ contract MusterStorage {
     mapping(uint256 => uint32[8]) internal holders;
     /// The ring of Pending tasks; `head` says from where to where. Key: the place, 0 to 4,095.
     mapping(uint256 => PendingRecord) internal pending;
-    /// Queued tasks. Key: the ticket, `queue << 32 | place`. A queue's number is the GPU group required, or the VRAM where any GPU with
-    /// as much will do, plus 4096 times the grade. Grades: 0 tasks for one node, 1 for three with images, 2 for three that answer alike,
-    /// 3 for several chosen by their ratings.
+    /// Queued tasks. Key: the ticket, `queue << 32 | place`. A queue's number is the GPU group required, or the VRAM where any GPU with at
+    /// least as much suffices, plus 4096 times the grade. Grades: 0 tasks for one node, 1 for three with images, 2 for three that answer
+    /// alike, 3 for several chosen by their ratings.
     mapping(uint256 => TaskRecord) internal entries;
     /// Queues, and the pool of nodes that wait apart. Key: the queue's number, or 2^32 - 1.
     mapping(uint256 => Pool) internal pools;
-    /// Words of all knock-out trees: at level 0 the keys, above it the greatest key of each word below. A value below 2^32 in a pool's
-    /// is no key: 1 for none, else 1 + the free place that is used after this free one, counted from 1. Key:
-    /// `tree << 29 | level << 24 | place >> (2 level + 2)`. Trees of a pool: its number for its keys, `2^32 + number` for
-    /// the complements (from level 1 up). Trees of the network: `(2 << 32) + grade` for the best key by VRAM, `3 << 32` for the
-    /// complement of the worst by queue, `4 << 32` for stake + 1 by node number - 1.
+    /// Words of all tournament trees: at level 0 the keys, above it the greatest key of each word below. A value below 2^32 in a pool's is
+    /// no key: 1 for none, else 1 + the free place that is used after this free one, counted from 1. Key: `tree << 29 | level << 24 | place
+    /// >> (2 level + 2)`. Trees of a pool: its number for its keys, `2^32 + number` for the complements (from level 1 up). Trees of the
+    /// network: `(2 << 32) + grade` for the best key by VRAM, `3 << 32` for the complement of the worst by queue, `4 << 32` for stake + 1
+    /// by node number - 1.
     mapping(uint256 => uint64[4]) internal tournamentTrees;
     /// How applications' groups are chosen by ratings. Key: the application.
     mapping(address => ProfileRecord) internal profiles;
@@ -657,13 +658,13 @@ contract MusterStorage {
     Places internal groupPlaces;
     /// The reserve that pays for validations beside the fees, in wei; one wei stays for good.
     uint256 internal reserve;
-    /// The sum taken from nodes that answered wrong or withheld, in wei.
+    /// The sum of all slashes, in wei.
     uint256 internal burnt;
-    /// Nodes that wait with the first of a queue's tasks, which take several. Key: `group << 32 | queue`, the group being what the queue's tasks
-    /// require, or the nodes' own where that is one group, but any.
+    /// Nodes that wait for the first task of a queue of tasks for several nodes. Key: `group << 32 | queue`. The group is the one that the
+    /// queue's tasks require, or the nodes' own for tasks that need one group and name none.
     mapping(uint256 => Reserved) internal waiting;
     /// VRAM sizes with a listed GPU group of three joined nodes: bit `vram % 256` of the word `vram / 256`. Key: the word.
     mapping(uint256 => uint256) internal sizesOfTrios;
-    /// Where an account's bytes can be had: URIs, a space between two. Key: the account; a node's is its operator's.
+    /// The URIs at which an account's bytes can be read, with a space between two. Key: the account; a node's is its operator's.
     mapping(address => string) internal stores;
 }

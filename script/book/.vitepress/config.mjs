@@ -82,6 +82,7 @@ export default defineConfig({
     nav: [
       { text: "Applications", link: "/applications" },
       { text: "Operators", link: "/operators" },
+      { text: "Explorer", link: "/explorer" },
       { text: "How it works", link: "/dispatching" },
       { text: "Security", link: "/security" },
     ],
