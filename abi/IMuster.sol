@@ -20,12 +20,15 @@ interface IMuster {
         uint16 vram;
         /// Required GPU group, or 0 for any; see `gpuGroup`.
         uint32 gpu;
-        /// Redundancy policy. 0 runs the task on a single node and pays any answer. 1, sampled: the node commits to its answer, and with
-        /// the probability of the parameter sampleBps two more nodes are given the same task and all are judged; the node cannot know.
-        /// 2, replicated: three nodes are given the task at once, and are judged; the fee is for all three together. They are scored and slashed
-        /// only if the parameter scorePool's nodes are idle in its scope at the draw: not in a busy network, where 1 is. See GroupFormed.
-        /// 3, rated: its creator's {Profile} says how several nodes are chosen by their ratings. More than half of them must agree.
-        /// The fee is for as many nodes as the profile's `most` says now.
+        /// Redundancy policy.
+        /// 0, single: one node runs the task, and any answer is paid.
+        /// 1, sampled: one node commits to its answer. With the probability of the parameter sampleBps two more nodes get the same task, and
+        /// all three are judged. The node cannot know it before.
+        /// 2, replicated: three nodes get the task at once and are judged; the fee is for all three together. They are scored and slashed only
+        /// if as many nodes as the parameter scorePool says are idle in its scope at the draw. In a busy network they are not, but nodes of
+        /// policy 1 are. See GroupFormed.
+        /// 3, rated: several nodes are chosen by their ratings, as its creator's {Profile} says. More than half of them must agree. The fee is
+        /// for as many nodes as the profile's `most` says now.
         uint8 redundancy;
         /// Bit 0 asks for a receipt, so that {outcome} can tell how the task ended. Other bits are refused.
         uint32 flags;
@@ -35,16 +38,16 @@ interface IMuster {
         uint64[] models;
     }
 
-    /// @notice How an application's groups are chosen, of tasks of redundancy 3.
+    /// @notice How the groups of an application's tasks of redundancy 3 are chosen.
     struct Profile {
         /// 0 Fixed-size: `most` at random. 1 First-fit: the best rated, until their likelihood of correctness reaches the target. 2
         /// Tight-fit: the smallest group that reaches it, and of those the least likely. 3 Random-fit: at random, until it is reached.
         uint8 algorithm;
-        /// Members of a group, from 3 on: at least.
+        /// Least members of a group, 3 or more.
         uint8 least;
-        /// Members of a group, up to 9: at most.
+        /// Most members of a group, up to 9.
         uint8 most;
-        /// How often at most, up to 8 times, a task is given to another group after one without a majority.
+        /// Most further groups that a task is given to after groups without a majority, up to 8.
         uint8 reschedules;
         /// Where the target comes from. 0 predictive: every period the one with the largest expected gain. 1 adaptive: every period a step of a
         /// climb. 2: it stays as it is given.
@@ -84,15 +87,15 @@ interface IMuster {
         uint64 deadline;
         uint64[] models;
         uint64[] inUse;
-        /// Commitments in groups whose members can be slashed, and that are not settled yet. While there are some, returned stake stays locked.
+        /// Its commitments in unsettled groups whose members can be slashed. While there are some, returned stake stays locked.
         uint8 openCommitments;
-        /// Whether it has as many of them as it may (the parameter openMost) and gets no task until one is settled.
+        /// Whether it has the most of them that it may have (the parameter openMost), and gets no task until one is settled.
         bool held;
         /// The place of the validation group that it was called to while busy and joins when its task ends; 0 for none.
         uint32 calledTo;
-        /// Of the judgements that its rating counts, those that held it right.
+        /// Judgements in its rating that found it right.
         uint8 right;
-        /// Judgements that its rating counts. At 64 both counts are halved, rounded down.
+        /// All judgements in its rating. At 64 both counts are halved, rounded down.
         uint8 judged;
         /// Its rating: (right + 1) / (judged + 2), a wad, rounded down. It is kept when the node quits and joins again.
         uint64 rating;
@@ -138,8 +141,8 @@ interface IMuster {
         uint32 node;
         /// Running: until when an answer counts.
         uint64 deadline;
-        /// Running: whether its success can raise its node's H: that was below 1 at the start, and its draw had candidates enough,
-        /// or it waited in the queue where nodes enough could have taken it.
+        /// Running: whether its success can raise its node's H. H was below 1 at the start, and the draw had enough candidates, or the task waited
+        /// in the queue while enough nodes were active.
         bool boosts;
         /// As in its specification.
         uint8 redundancy;
@@ -177,14 +180,14 @@ interface IMuster {
         /// 1 for a sampled task's group, 2 for a replicated one's, 3 for a rated one's.
         uint8 redundancy;
         uint16 sampleBps;
-        /// Whether its scope had nodes enough (the parameter scorePool) for scores and slashes: of a sampled task when it was
-        /// created, of others when the group was formed. A rated group's members are rated then, and nobody is scored or slashed.
+        /// Whether its scope had enough nodes (the parameter scorePool) for scores and slashes: for a sampled task at its creation, for others when
+        /// the group was formed. A rated group's members are then rated, and never scored or slashed.
         bool scored;
-        /// When answers can be revealed from, and when anyone can have the group judged without those that are not; 0 while a member has
-        /// neither committed nor timed out.
+        /// From when answers can be revealed, and from when anyone can have the group judged without the missing ones; 0 while a member has neither
+        /// committed nor timed out.
         uint64 opens;
         uint64 closes;
-        /// The first of a sampled task's ran it before it was sampled.
+        /// In a sampled task's group the first member ran the task before it was sampled.
         MemberView[] members;
     }
 
@@ -211,7 +214,7 @@ interface IMuster {
         uint32 queue;
         /// Tasks in it.
         uint32 queued;
-        /// Places it has, free ones included: how far {queuedTasks} goes.
+        /// Its places, free ones included: {queuedTasks} goes as far.
         uint32 places;
         /// Greatest key; 0 when empty.
         uint64 best;
@@ -238,7 +241,7 @@ interface IMuster {
         uint128 reserve;
         /// The sum slashed from nodes that answered wrong or withheld, in wei. It stays in the contract for good.
         uint128 burnt;
-        /// Validation groups that are not settled, and places there are for them.
+        /// Unsettled validation groups, and the number of places for them.
         uint32 groups;
         uint32 groupPlaces;
         uint64 stakeUnit;
@@ -288,20 +291,20 @@ interface IMuster {
     /// @notice Takes the caller's node out of the network and its stake back after the unbonding period; while busy, when its task ends.
     function quit() external;
 
-    /// @notice Names the account that may work for the caller's node beside its operator, zero for none, and ends the work of the one named
-    /// before. It works from its own {acceptWork} on: it answers, commits, reports, pauses, resumes and says which models are held. It
-    /// can't raise the stake, quit, name a worker, or take any of the operator's money, and the node's earnings are the operator's. The
-    /// node's stake answers for the worker's answers, whoever held the key.
+    /// @notice Names the account that may work for the caller's node beside its operator, zero for none, and ends the work of the one named before.
+    /// The worker begins with {acceptWork}. It answers, commits, reports, pauses, resumes and says which models the node holds. It cannot raise the
+    /// stake, quit, name a worker, or take any of the operator's money. The earnings are the operator's, and the node's stake answers for the
+    /// worker's answers.
     function setWorker(address worker) external;
 
-    /// @notice Takes the work that the operator of this node offers the caller. The account has no node of its own, and works for no other.
+    /// @notice Accepts the work that the operator of this node offers the caller. The caller must have no node, and work for no other.
     function acceptWork(uint32 node) external;
 
     /// @notice Ends the caller's work for its node.
     function leaveWork() external;
 
-    /// @notice Says where bytes can be had: a node's results, an application's inputs. For the operator's account if the caller works for a
-    /// node, else for the caller's own. Digests tell whether the bytes are right, so nobody needs to trust these URIs.
+    /// @notice Publishes the URIs at which bytes can be read: a node's results, an application's inputs. They are the operator's if the caller
+    /// works for a node, else the caller's own. Digests tell whether the bytes are right, so nobody must trust these URIs.
     /// @param uris URIs in the order of preference, in printable ASCII, with a single space between two; at most 256 bytes. An empty list
     /// deletes the earlier one.
     function setStores(string calldata uris) external;
@@ -324,7 +327,7 @@ interface IMuster {
     /// @return model The id that follows from it.
     function nameModel(string calldata name) external returns (uint64 model);
 
-    /// @notice Pays out the caller's credit, and its returned stake once unbonded. It draws nothing, so that nothing can keep it from paying.
+    /// @notice Pays out the caller's credit, and its returned stake once unbonded. It makes no draws, so nothing can keep it from paying.
     function withdraw(address payable to) external;
 
     // ------------------------------------------------------------------ tasks
@@ -332,11 +335,11 @@ interface IMuster {
     /// @notice Creates a task; the value sent is its fee, held in escrow.
     function createTask(TaskSpec calldata spec) external payable returns (uint64 id);
 
-    /// @notice Creates up to 16 tasks, for less than one by one. The value sent is the sum of their fees. None is drawn in this call, whatever
-    /// the draw delay; and it is refused while draws are due, but a few cheap ones that it makes itself: call {dispatch} first.
+    /// @notice Creates up to 16 tasks, at less gas than one by one. The value sent is the sum of their fees. No task is drawn in this call,
+    /// whatever the draw delay. The call makes a few cheap draws that are due. While others are due it is refused: call {dispatch} first.
     /// @param fees Each task's, in wei, all below 2^87.
-    /// @param atomic All or none: the first task that is refused refuses the call. Otherwise such a task is left out, and its fee
-    /// becomes credit, to be had by {withdraw}.
+    /// @param atomic All or none: the first task that is refused refuses the call. Otherwise such a task is left out, and its fee becomes credit,
+    /// which {withdraw} pays out.
     /// @return ids In the order of the specifications; 0 for a task that was left out.
     function createTasks(TaskSpec[] calldata specs, uint128[] calldata fees, bool atomic) external payable returns (uint64[] memory ids);
 
@@ -358,16 +361,15 @@ interface IMuster {
     /// The node keeps its H, its scores and its rating. It rests until the task's estimate is over, at most a minute from its start.
     function reportError(uint64 id, uint8 code) external;
 
-    /// @notice Ends a task whose deadline has passed without an answer, or whose answer was committed to and neither sampled nor revealed
-    /// within the parameter sampleWindow. In the latter case the reserve keeps the part that it would have got.
-    /// Anyone may call. The caller earns the start fee, unless they are the node's own operator. A member of a validation group is
-    /// released; nobody earns by that.
+    /// @notice Ends a task whose deadline has passed without an answer, or whose answer was committed to and neither sampled nor revealed within
+    /// the parameter sampleWindow. In the latter case the reserve keeps the part that it would have got. Anyone may call. The caller earns the
+    /// start fee, unless they are the node's own operator. It also releases a late member of a validation group; nobody earns by that.
     function expire(uint32 node, uint64 id) external;
 
     /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call. Every other call
     /// of nodes and applications draws two, except {withdraw}, {cancel}, {expireQueued} and the calls of validation. A quiet network has few
     /// such calls, so creators that want their task started call this in a later block.
-    /// @return drawn How many it served.
+    /// @return drawn The number of draws made.
     function dispatch(uint8 count) external returns (uint8 drawn);
 
     // ------------------------------------------------------------------ validation
@@ -386,8 +388,8 @@ interface IMuster {
     /// @param group The group's place, as in {GroupFormed}; 0 for a task that was not sampled.
     function reveal(uint64 id, uint32 group, uint32 node, uint8 kind, bytes32 value, bytes32 salt) external;
 
-    /// @notice Has the validators drawn of a task whose node has committed, and which the hash of a later block has sampled. Anyone may
-    /// call. It spends the task's start fee, which the caller earns; called by the node's operator or worker, it goes to the reserve.
+    /// @notice Calls validators for a task whose node has committed and which the hash of a later block has sampled. Anyone may call. The call
+    /// spends the task's start fee. The caller earns it; if the caller is the node's operator or worker, the reserve gets it.
     function validate(uint64 id, uint32 node) external;
 
     /// @notice Draws the validators of the next sampled task whose block has come, if its draw is the next. Anyone may call; every call
@@ -404,7 +406,8 @@ interface IMuster {
     /// a called member whose own committed task is older than the parameter sampleWindow, the group goes on without that member instead.
     function settle(uint64 id, uint32 group) external;
 
-    /// @notice Says that the nodes of a GPU group answer bit by bit alike, so that its tasks can be validated (or no longer). Only the owner.
+    /// @notice Lists a GPU group, or takes it off the list. The nodes of a listed group answer bit by bit alike, so that tasks on it can be
+    /// validated. Only the owner may call.
     function listGpuGroup(uint32 group, bool listed) external;
 
     // ------------------------------------------------------------------ administration
@@ -413,7 +416,7 @@ interface IMuster {
     /// created for, which its init code wrote down, and only until it is initialised.
     function install(address program, bytes calldata call) external;
 
-    /// @notice Sets what never changes, the default parameters, and which program answers what. Only through `install`.
+    /// @notice Sets the values that never change, the default parameters, and the program that answers each function. Only through `install`.
     /// @param owner May change parameters and programs.
     /// @param treasury Receives protocol income.
     /// @param stakeUnit Stakes are whole multiples of this many wei; at least 1e3.
@@ -450,8 +453,8 @@ interface IMuster {
     /// @notice Pays protocol income out to the treasury. Anyone may call.
     function sweepTreasury() external;
 
-    /// @notice Proposes that `program` answer `selectors`, or for the zero address that nothing does; it can take effect after the
-    /// upgrade delay. The delay is longer than any unbonding, so nodes that disagree can leave first.
+    /// @notice Proposes that `program` answer `selectors`, or with the zero address that no program does. It can take effect after the upgrade
+    /// delay. The delay is longer than any unbonding, so nodes that disagree can leave first.
     function proposePrograms(address program, bytes4[] calldata selectors) external;
 
     /// @notice Withdraws a proposed change of programs.
@@ -490,7 +493,7 @@ interface IMuster {
     function nodeOf(address who) external view returns (uint32);
     /// @notice The worker that a node's operator named, zero for none (or no such node), and whether that account accepted.
     function workerOf(uint32 number) external view returns (address worker, bool works);
-    /// @notice Where an account's bytes can be had, as {setStores} was told: a node's under its operator's account. Empty if nothing was said.
+    /// @notice The URIs that {setStores} published for an account; a node's are under its operator's account. Empty if there are none.
     function storesOf(address account) external view returns (string memory uris);
     /// @notice Nodes by number, those that quit included.
     /// @param from The first number, from 1 on (0 stands for 1).
@@ -508,16 +511,16 @@ interface IMuster {
     function gpuGroups(uint16 vram) external view returns (uint32 count);
     /// @notice The idle nodes of a GPU group and stake class, none of them stale, and how many there are.
     function idleNodes(uint32 group, uint8 class, uint32 from, uint32 count) external view returns (uint32 total, uint32[] memory numbers);
-    /// @notice The nodes entered as holders of a model, and how many entries there are. Stale entries are in it: nodes that quit, or
-    /// that reported the model removed; {node} says what a node holds, {purge} takes such an entry out.
+    /// @notice The nodes entered as holders of a model, and how many entries there are. Stale entries are in it: nodes that quit, or that reported
+    /// the model removed; {node} gives the models that a node holds, {purge} removes a stale entry.
     function holders(uint64 model, uint32 from, uint32 count) external view returns (uint32 total, uint32[] memory numbers);
     /// @notice Nodes that wait apart (see NodeView.parked), by place; free places are left out. `places` is how far places go.
     function excludedNodes(uint32 from, uint32 count) external view returns (uint32 places, uint32[] memory numbers);
 
     /// @notice The outcome of a task that asked for a receipt, for contracts.
     function outcome(uint64 id) external view returns (Outcome memory);
-    /// @notice A task that has not ended, by its id: running on the node `nodeHint`, queued under the ticket `ticketHint`, or Pending. Hints
-    /// are what {TaskStarted} and {TaskQueued} say, 0 for none; without the right one a running or queued task is not found.
+    /// @notice A task that has not ended, by its id: running on the node `nodeHint`, queued under the ticket `ticketHint`, or Pending.
+    /// {TaskStarted} and {TaskQueued} give the hints; 0 stands for none. Without the right hint a running or queued task is not found.
     function locate(uint64 id, uint32 nodeHint, uint64 ticketHint) external view returns (TaskView memory);
     /// @notice The task that a node runs now.
     function runningTask(uint32 number) external view returns (TaskView memory);
@@ -526,8 +529,8 @@ interface IMuster {
     /// @notice Queues ever used, in order of first use, and how many there are.
     function queues(uint32 from, uint32 count) external view returns (uint32 total, QueueView[] memory);
     /// @notice The tasks at some places of a queue; free places are left out. `places` is how far places go.
-    /// @param queue A GPU group, or a VRAM size for the queue of tasks that any GPU with as much can run. Plus 4096 for tasks that take
-    /// three nodes with images as their answers, 8192 for those that take three whose answers must be equal.
+    /// @param queue A GPU group, or a VRAM size for the queue of tasks that any GPU with at least as much can run. Plus 4096 for tasks that take
+    /// three nodes and answer with images, 8192 for those that take three nodes whose answers must be equal, 12288 for tasks of redundancy 3.
     function queuedTasks(uint32 queue, uint32 from, uint32 count) external view returns (uint32 places, TaskView[] memory);
     /// @notice How many of the tasks at some places of a ticket's queue are served before it: over all places it is the task's place in the
     /// queue. `places` is how far places go.
@@ -560,7 +563,7 @@ interface IMuster {
     // ------------------------------------------------------------------ events of nodes
 
     /// @notice A node joined with a GPU that nobody had joined with before.
-    /// @param fee What the new name cost, in wei: protocol income.
+    /// @param fee The price of the new name, in wei: protocol income.
     event GpuGroupCreated(uint32 indexed group, string name, uint16 vram, uint128 fee);
     /// @notice A node joined. Its H is 1.
     event NodeJoined(uint32 indexed node, address indexed operator, uint32 indexed group, uint128 stake, uint64[] models);
@@ -578,7 +581,7 @@ interface IMuster {
     event WorkerNamed(uint32 indexed node, address indexed worker);
     /// @notice The account named works for the node from now on.
     event WorkAccepted(uint32 indexed node, address indexed worker);
-    /// @notice Where an account's bytes can be had from now on; nowhere if `uris` is empty. A node's account is its operator's.
+    /// @notice From now on an account's bytes can be read at these URIs. A node's are published for its operator's account.
     event StoresSet(address indexed account, string uris);
     /// @notice The node will quit when its task ends.
     event NodeQuitting(uint32 indexed node);
@@ -586,12 +589,12 @@ interface IMuster {
     event NodeQuit(uint32 indexed node, address indexed operator, uint128 stake, uint64 release);
     /// @notice The node was kicked out for its scores; its operator can never join again. A NodeQuit follows.
     event NodeKickedOut(uint32 indexed node, address indexed operator);
-    /// @notice The node gets no task before `until`: its reliability is too low, or (until now) draws are due that it must not change.
+    /// @notice The node gets no task before `until`: its reliability is too low. If `until` is now, draws are due that the node must not change.
     event NodeExcluded(uint32 indexed node, uint64 until);
-    /// @notice The node waits for others, for this queued task, which takes three: it gets no other before `until`. If that is 0, the
-    /// task is Pending, and the node reserved for its draw.
+    /// @notice The node waits for others, for this queued task, which takes several: it gets no other task before `until`. If that is 0, the task
+    /// is Pending, and the node is reserved for its draw.
     event NodeWaits(uint32 indexed node, uint64 indexed id, uint64 until);
-    /// @notice A node that waited apart no longer does: its time has come, or the draws are made that held it back or that it was reserved for.
+    /// @notice A node no longer waits apart: its time has come, or the draws that held it back or reserved it are made.
     event NodeReadmitted(uint32 indexed node);
     /// @notice A node's answer was scored. For its rating, a score above 0 counts as right, 0 as wrong.
     event ScoreRecorded(uint32 indexed node, uint8 score);
@@ -619,14 +622,14 @@ interface IMuster {
     /// @param place Its place among the specifications, from 0.
     /// @param reason The error that would have refused it alone, encoded.
     event TaskRefused(address indexed creator, uint8 place, uint128 fee, bytes reason);
-    /// @notice The draw stayed undecided, or its block's hash has aged out: it is drawn again from a later block. Or, of a queued task that
-    /// takes three nodes: there may be three now, it is Pending again, and its ticket is no longer valid.
+    /// @notice The draw stayed undecided, or its block's hash has aged out: it is drawn again from a later block. Or enough nodes may be there now
+    /// for a queued task that takes several: it is Pending again, and its ticket is no longer valid.
     event TaskRedrawn(uint64 indexed id, uint64 drawBlock);
     /// @notice No node could take the task: it waits in the queue of its GPU group, or of its VRAM.
     event TaskQueued(uint64 indexed id, uint32 indexed group, address indexed creator, uint64 ticket);
     /// @notice A node was chosen and has until the deadline.
-    /// @param boosts Whether the task's success can raise the node's H: that is below 1, and the draw had candidates enough, or the
-    /// task waited in the queue where nodes enough could have taken it.
+    /// @param boosts Whether the task's success can raise the node's H: H is below 1, and the draw had enough candidates, or the task waited in the
+    /// queue while enough nodes were active.
     event TaskStarted(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 deadline, bool boosts);
     /// @notice The node answered and was paid. Of a task that could have been sampled, the unpaid rest went to the reserve.
     event TaskSucceeded(uint64 indexed id, uint32 indexed node, address indexed creator, bytes32 resultDigest, uint128 paid);
@@ -648,7 +651,7 @@ interface IMuster {
     /// @notice The answer that a node had committed to, and the salt. The salt opens anything encrypted with it.
     event AnswerRevealed(uint64 indexed id, uint32 indexed node, uint32 group, uint8 kind, bytes32 value, bytes32 salt);
     /// @notice A task was sampled: its validators are drawn by a later block's hash.
-    /// @param beneficiary Got `paid` of the task's fee, its start fee; if that is zero, the reserve did.
+    /// @param beneficiary The account that got `paid`, the task's start fee; if zero, the reserve got it.
     event TaskSampled(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 drawBlock, address beneficiary, uint128 paid);
     /// @notice A validation group was formed. The first member of a sampled task's group has committed already; of all others, MemberStarted says
     /// when they begin.
