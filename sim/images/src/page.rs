@@ -93,7 +93,8 @@ The images are our own: nothing here was drawn by Stable Diffusion, for which th
         let _ = write!(
             page,
             "- **another picture from the right one.** Of {} pairs of different scenes and {} of different photographs {} % and {} % were taken for the same; the closest differed in {} and {} bits.\n\
-- **the right picture after what is harmless**, nearly always. Other resolutions, JPEG, noise, other brightness: at worst ({}) {} % of the scenes were refused.\n\
+- **the right picture after harmless changes**, nearly always. Other resolutions, JPEG, noise, other brightness: at worst ({}) {} % of the \
+scenes were refused.\n\
 - **the picture turned, mirrored or inverted**: {}, {} and {} % were accepted.\n\n",
             of(different, "two scenes").count(),
             of(different, "two photographs").count(),
@@ -260,7 +261,7 @@ for {} % of the other half. One such hash for each kind of scene, as readers of 
 
     fn edits(&self) -> String {
         format!(
-            "## The picture changed\n\nWhether such a picture is still the right one is for its application to say; most would say no.\n\n{}",
+            "## The picture changed\n\nThe application decides whether such a picture is still right; most would say no.\n\n{}",
             self.table("what was made of it", &self.found.edits, false)
         )
     }
@@ -270,8 +271,9 @@ for {} % of the other half. One such hash for each kind of scene, as readers of 
         titles.extend(BOUNDS.iter().map(|bound| format!("accepted at {bound}, %")));
         let mut page = format!(
             "## Fewer steps\n\nImages drawn out of noise by {} steps (Euler, which is DDIM), beside others of the same prompt from the same noise. The sampler and its noise levels (14.6 to 0.03) are those of Stable Diffusion. The model is not. A prompt is a mixture of eight \
-variants of a scene with texture around them, {SIDE} pixels a side and grey. A formula instead of a network guesses the picture behind the noise. So this shows what the steps themselves leave to tell. How much more the \
-images of few steps differ that a network draws, only a measurement with one can say. Images of one seed at different sizes are different pictures there, and do not occur here.\n\n{}",
+variants of a scene with texture around them, {SIDE} pixels a side and grey. A formula instead of a network guesses the picture behind the \
+noise. So this shows only the effect of the steps themselves. Only a measurement with a network can show how much more its images of few \
+steps differ. Images of one seed at different sizes are different pictures there, and do not occur here.\n\n{}",
             FULL.steps,
             heading(&titles.iter().map(String::as_str).collect::<Vec<_>>())
         );
@@ -283,14 +285,15 @@ images of few steps differ that a network draws, only a measurement with one can
 
     fn flat(&self) -> String {
         let mut page = String::from(
-            "## Flat pictures\n\nWhere no brightness is above its left neighbour there is no bit, so pictures of one colour have the hash 0, and so have all that only darken to the right:\n\n| picture | hash |\n| --- | --- |\n",
+            "## Flat pictures\n\nA bit is set only where a brightness is above its left neighbour's. So pictures of one colour have the hash 0, and so have pictures that only darken to the right:\n\n| picture | hash |\n| --- | --- |\n",
         );
         for (name, hashes) in &self.found.flat {
             page += &row([name.clone(), format!("`{:016x}`", hashes[0])]);
         }
         let _ = write!(
             page,
-            "\nAll of the first four are answered as 1, and equal. Pipelines that replace what their filter finds by a black picture so answer what every other black picture does. Of {} scenes and photographs {} had the hash 0.\n\n\
+            "\nAll of the first four are answered as 1, and equal. Pipelines that replace filtered pictures by a black one therefore give \
+             the answer of every other black picture. Of {} scenes and photographs {} had the hash 0.\n\n\
 An honest node's picture differs from another's by little. Here the scenes are brought down to a few levels of contrast around grey, twice, with noise of a deviation of one level:\n\n",
             self.found.images, self.found.zeros[0],
         );
@@ -314,7 +317,8 @@ An honest node's picture differs from another's by little. Here the scenes are b
         };
         format!(
             "## Forged pictures\n\nA smooth pattern is added to a picture, and made stronger where a bit is wrong, until the hash fits (`bend` in `sim/images/src/forging.rs`). Made of grey it is a picture of nothing; made of another scene, that scene remains, a little shaded.\n\n{}{}{}\n\
-A try is one hash: milliseconds. It was tried on the nodes' settings alone; no others were looked for that would withstand it. The commitment keeps a node from copying; the hash does not.\n",
+A try is one hash: milliseconds. It was tried on the nodes' settings alone; nobody looked for settings that would withstand it. The \
+commitment keeps a node from copying; the hash does not.\n",
             heading(&["made", "succeeded", "change in levels of 256 (root mean square), median", "tries, at most"]),
             line("of grey, the very hash", &self.found.invented),
             line(&format!("of another scene, within {} bits", self.bound), &self.found.bent),
@@ -356,14 +360,16 @@ A try is one hash: milliseconds. It was tried on the nodes' settings alone; no o
             cells.extend(wrong.iter().map(|(_, pairs)| percent(pairs.accepted(i, self.bound))));
             page += &row(cells);
         }
-        page += "\nThose on cosine coefficients compare numbers that are nearly 0 where a picture has little contrast, so their bits are noise there, of one colour most of all. Those that compare with a mean or a median leave more in common to pictures of one kind. \
+        page += "\nThose on cosine coefficients compare numbers that are nearly 0 where a picture has little contrast, so their bits are \
+        noise there, most of all in pictures of one colour. Those that compare with a mean or a median leave more in common to pictures of \
+        one kind. \
 `VertGradient` is the nodes' setting on its side.\n\n";
         let errors =
             |i: usize, pairs: &[(&str, &Pairs)]| pairs.iter().map(|(_, pairs)| pairs.accepted(i, self.bound)).sum::<f64>();
         let steady = |&i: &usize| right.iter().all(|(_, pairs)| pairs.accepted(i, self.bound) > 0.95);
         let best = (0..settings().len()).filter(steady).min_by(|&a, &b| errors(a, &wrong).total_cmp(&errors(b, &wrong)));
         if let Some(best) = best {
-            let _ = writeln!(page, "Of those that refuse less than 5 % of everything in the first half of the table, `{}` accepts least of the second.", settings()[best].name);
+            let _ = writeln!(page, "Of those that refuse less than 5 % in every row of the first half of the table, `{}` accepts least in the second half.", settings()[best].name);
         }
         page
     }

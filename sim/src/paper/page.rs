@@ -64,7 +64,7 @@ fn introduction(page: &mut String, options: &Options) {
          of them counts. Then the {} best and the worst for each alpha run over {} rounds, and the best of those is taken. \
          Blackout: {} seeds of {} rounds. Convergence: {} seeds of \
          {} rounds for each distribution and algorithm. ± is a 95 % confidence interval (Student's t) over seeds; \
-         comparisons are made on the same workers. Intervals are each for itself: of twenty true statements, one misses on average.\n\n",
+         comparisons are made on the same workers. Each interval stands for itself: of twenty true statements, one misses on average.\n\n",
         thousands(LARGE as u64),
         scale.seeds,
         thousands(scale.rounds.into()),
@@ -355,8 +355,8 @@ fn fallbacks(page: &mut String, lab: &Lab, v: &Variant) {
 /// The results of a server that knows every worker's probability.
 fn knowing(page: &mut String, v: &Variant) {
     page.push_str(
-        "### Is it the ratings?\n\nTight-fit under heavy-high if the server knew every worker's probability, by computation, the target \
-         being Fixed's success rate:\n\n",
+        "### Is it the ratings?\n\nComputed: Tight-fit under heavy-high if the server knew every worker's probability. The target is Fixed's \
+         success rate:\n\n",
     );
     let rows: Vec<Vec<String>> = known(v)
         .iter()
@@ -438,7 +438,7 @@ fn starts(page: &mut String, lab: &Lab, v: &Variant) {
     let _ = write!(
         page,
         "Throughput after round 700 is clearly higher than before the blackout in {higher} of {all}. In {smallest} of {all} groups have fewer than {:.1} \
-         members on average already before it, and {MIN} is the least. So smaller groups have won already what they could win back afterwards.\n\n",
+         members on average already before it, and {MIN} is the least. So smaller groups could bring hardly any gain after it.\n\n",
         MIN as f64 + 0.2,
         all = rows.len()
     );
@@ -578,7 +578,7 @@ fn beyond(page: &mut String, lab: &Lab, v: &Variant) {
                 "### A climb on expected instead of counted successes\n\n\
                  How much of what the climb loses is the luck of ten rounds? The server has computed the likelihood of every group it formed. \
                  It can add these up instead of counting the groups that succeeded. The expectation is the same as far as the ratings are \
-                 right, without the luck of the draw, and it takes no call more. The same climb on these sums:\n\n"
+                 right, without the luck of the draw, and it takes no further call. The same climb on these sums:\n\n"
                     .to_owned()
             }
             "predictive" => format!(
@@ -588,7 +588,7 @@ fn beyond(page: &mut String, lab: &Lab, v: &Variant) {
                  the largest expected gain (*predictive*):\n\n"
             ),
             _ => "### Groups planned together\n\n\
-                 All four algorithms draw up one group after the other, each for itself. *Planned* looks at all of them at once. In each \
+                 All four algorithms form one group after the other, each for itself. *Planned* looks at all of them at once. In each \
                  round it makes two plans: Tight-fit's groups (at the predictive target), and the division of the sorted workers into runs \
                  of neighbours with the largest expected gain of all (dynamic programming). It takes the one that promises more. Then it lets \
                  groups exchange members as long as that raises the expected number of successes (500 random attempts):\n\n"

@@ -82,8 +82,10 @@ pub fn write(found: &Found, options: &Options) -> String {
     let mut page = HEAD.to_owned();
     let _ = write!(
         page,
-        "\n```\nscript/sim reputation{quick}\n```\n\nwrote it (seed {}). {NODES} nodes of equal stake and one GPU group, every parameter at its default. A round is the paper's: tasks are created and drawn one \
-         after the other as long as as many nodes are idle as a task's fee is for (7), then all commit, then all reveal. Right answers agree, wrong ones do not; nobody is late. A task whose group has no \
+        "\n```\nscript/sim reputation{quick}\n```\n\nwrote it (seed {}). {NODES} nodes of equal stake and one GPU group, every parameter at \
+         its default. A round is the paper's: tasks are created and drawn one after the other while at least as many nodes are idle as a \
+         task's fee is for (7), then all commit, then all reveal. Right answers agree, wrong ones do not; nobody is late. A task whose group \
+         has no \
          majority is refunded (`reschedules` 0): a new one takes its place, as there is always more work.\n",
         options.seed
     );
@@ -309,7 +311,9 @@ The results of [redundancy 3](../reputation.md) on the populations of [the paper
 const COMPARED: &str = "
 ## Against the paper's central server: figures 3 and 4
 
-The same workers (fitted populations) and the same target, what Fixed reaches on them. The central server looks at all workers and forms groups until fewer than 3 are left. The contract looks at no more than 32 idle nodes, drawn by weight where there are more. It draws no \
+The workers (fitted populations) are the same, and so is the target: the success rate that Fixed reaches on them. The central server looks \
+at all workers and forms groups until fewer than 3 are left. The contract looks at no more than 32 idle nodes, drawn by weight where there \
+are more. It draws no \
 group with fewer than 7 idle, halves counts at 64 judgements, and rates nobody where fewer than `scorePool` (9) nodes are idle. *Paper* uses the lower bound (2), *exact* the exact likelihood, as the contract does.
 
 ";
@@ -318,7 +322,8 @@ const FARMING: &str = "
 ## Farmed ratings
 
 An application creates tasks to which its own nodes know the answer. Its nodes join with a GPU of a name that nobody else has, and its tasks are images for that GPU group. They are compared there, listed or not, and count for ratings where `scorePool` nodes are idle. \
-Their fee is shared by its own nodes. The same nodes are drawn for tasks that name no GPU. Beside it, the same among all nodes: honest ones are drawn as well and share the fee.
+Their fee is shared by its own nodes. The same nodes are drawn for tasks that name no GPU. For comparison, the same among all nodes: honest \
+ones are drawn as well and share the fee.
 ";
 
 const LEFT_OUT: &str = "

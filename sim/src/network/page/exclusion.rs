@@ -91,10 +91,10 @@ fn candidates(page: &mut String, found: &Findings, scale: &Scale) {
     let _ = write!(
         page,
         "A candidate must not exclude steady nodes for more than {STEADY_OUT} % of their time, nor (clearly) lengthen the 95th percentile \
-         of waiting by more than a factor of {SLOWER}, or one second. Of those that don't, the ones with the fewest failed tasks were \
-         run again, with {} seeds other than those they were picked with, in other circumstances. Recommended is, of those within \
-         {:.0} % of the fewest failed tasks in all circumstances together, the one that \
-         changes the fewest parameters, and of equals the one that excludes steady nodes least. Failed tasks (%):\n\n",
+         of waiting by more than a factor of {SLOWER}, or one second. Of the others, those with the fewest failed tasks were run again, with \
+         {} other seeds, in other circumstances. Of those within \
+         {:.0} % of the fewest failed tasks in all circumstances together, the recommended one changes the fewest parameters, and of equals \
+         it excludes steady nodes least. Failed tasks (%):\n\n",
         scale.seeds,
         100.0 * (CLOSE - 1.0),
     );
@@ -133,7 +133,7 @@ fn candidates(page: &mut String, found: &Findings, scale: &Scale) {
 
 fn formula(page: &mut String, found: &Findings) {
     page.push_str(
-        "\nBy the formula alone, a node that never answers, is given its next task as soon as it can be, and times out 3 or 10 \
+        "\nBy the formula alone: a node never answers, gets its next task as soon as it can, and times out 3 or 10 \
          minutes later, again and again:\n\n",
     );
     let mut table = Table::new(

@@ -270,8 +270,8 @@ pub(super) fn write(page: &mut String, found: &Findings, scale: &Scale) {
     );
     Of { found }.tables(page);
     page.push_str(
-        "\n\"Aborted\" are tasks that were driven out of the queue, cancelled there, or lost with a node that was slashed out. Sly nodes work at what they know to be \
-         compared: all of policy 2.\n",
+        "\n\"Aborted\" are tasks that were driven out of the queue, cancelled there, or lost with a node that was slashed out. Sly nodes \
+         work honestly at tasks whose answers they know to be compared: all of policy 2.\n",
     );
 }
 

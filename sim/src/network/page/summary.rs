@@ -48,8 +48,9 @@ impl Said<'_> {
         let split = scale.splits.iter().max().copied().unwrap_or_default();
         let _ = writeln!(
             page,
-            "From {} runs with {} tasks in all, each of {} to {} nodes, with {} to {} seeds. Nodes do not adapt to what they earn, cheats do not collude, and no network \
-             was larger: what follows is what was seen there, and the best of what was tried, no more.\n",
+            "From {} runs with {} tasks in all, each of {} to {} nodes, with {} to {} seeds. Nodes do not adapt to their income, cheats do \
+             not collude, and no network was larger. The results hold for these runs, and a recommendation is the best of the settings that \
+             were tried, no more.\n",
             thousands(results.runs() as u64),
             thousands(results.tasks),
             thousands(u64::from(scale.nodes / 2)),
@@ -170,7 +171,8 @@ impl Said<'_> {
         let _ = writeln!(
             page,
             "- **A node's income depends on its {} more than on its {}.** The fastest fifth earns, relative to the mean: {}. The fifth \
-             with the highest stakes: {}. A node's income is bounded by how many tasks it can do; choosing decides only between those that are idle.",
+             with the highest stakes: {}. A node's income is bounded by the number of tasks that it can do; the choice decides only between \
+             idle nodes.",
             if speed > stake { "speed" } else { "stake" },
             if speed > stake { "stake" } else { "speed" },
             spread("speed5").join(", "),

@@ -82,13 +82,14 @@ fn introduction(page: &mut String, scale: &Scale) {
     let _ = write!(
         page,
         "\n## Validation\n\n\
-         Tasks under policy 1 ([validation.md](../validation.md)): nodes commit, reveal and are called to validate, and all of it is decided by \
-         the contract. {} nodes and {} tasks in each run, load 0.5; nobody joins late or leaves. All tasks are under it, but for those of more \
+         Tasks under policy 1 ([validation.md](../validation.md)): nodes commit, reveal and are called to validate, and the contract decides \
+         all of it. {} nodes and {} tasks in each run, load 0.5; nobody joins late or leaves. All tasks are of policy 1, but for those of \
+         more \
          than four images; GPT tasks name one of two GPU models. `slashImages` is 1, all else by default. {:.0} % of the nodes are slow, {:.0} % flaky, \
          and {:.0} % each are of three dishonest kinds:\n\n\
          - *cheats*: every answer is wrong and takes a second;\n\
-         - *sly*: it answers so in one of four of its own tasks; it works at the tasks that it is called to validate;\n\
-         - *withholding*: like a cheat, but in a group it never says what it had committed to.\n\n\
+         - *sly*: it answers so in one of four of its own tasks, and works honestly at tasks that it is called to validate;\n\
+         - *withholding*: like a cheat, but in a group it never reveals its answer.\n\n\
          Wrong answers are never alike. A keeper calls validators and has groups judged as soon as that is possible. \
          \"Policy 0\" are the same tasks on a single node, any answer paid.\n",
         thousands(u64::from(scale.nodes / 2)),
@@ -188,7 +189,7 @@ impl Of<'_> {
         page.push_str("\nHours of those that are never taken out end with the run. ");
         let slashed = |kind: &Kind| columns.iter().any(|(_, name)| self.get(name, &id("slashes", *kind)).mean > 0.0);
         page.push_str(if KINDS.iter().filter(|kind| !kind.cheats()).any(slashed) {
-            "Honest nodes are slashed that committed, went away and were not back before their group was judged.\n"
+            "The slashed honest nodes had committed, gone away, and not come back before their group was judged.\n"
         } else {
             "No honest node was ever slashed.\n"
         });
