@@ -8,10 +8,10 @@ export const musterParameters = [
   {"number":5,"name":"boostPpm","doc":"Added to H at a success","unit":"millionths","default":150000n,"least":0n,"most":1000000n,"delayed":false},
   {"number":6,"name":"exclusionPpm","doc":"H below this excludes","unit":"millionths","default":100000n,"least":0n,"most":900000n,"delayed":false},
   {"number":7,"name":"tau","doc":"Time constant of H's recovery","unit":"seconds","default":1800n,"least":1n,"most":604800n,"delayed":false},
-  {"number":8,"name":"sdOverhead","doc":"Stable Diffusion: what a task takes before the first image","unit":"seconds","default":30n,"least":0n,"most":3600n,"delayed":false},
-  {"number":9,"name":"sdUnit","doc":"Stable Diffusion: what an image takes","unit":"seconds","default":20n,"least":1n,"most":3600n,"delayed":false},
-  {"number":10,"name":"gptOverhead","doc":"GPT: what a task takes","unit":"seconds","default":60n,"least":1n,"most":3600n,"delayed":false},
-  {"number":11,"name":"gptUnit","doc":"GPT: what a unit takes","unit":"seconds","default":0n,"least":0n,"most":3600n,"delayed":false},
+  {"number":8,"name":"sdOverhead","doc":"Stable Diffusion: time of a task before its first image","unit":"seconds","default":30n,"least":0n,"most":3600n,"delayed":false},
+  {"number":9,"name":"sdUnit","doc":"Stable Diffusion: time of an image","unit":"seconds","default":20n,"least":1n,"most":3600n,"delayed":false},
+  {"number":10,"name":"gptOverhead","doc":"GPT: time of a task","unit":"seconds","default":60n,"least":1n,"most":3600n,"delayed":false},
+  {"number":11,"name":"gptUnit","doc":"GPT: time of a unit","unit":"seconds","default":0n,"least":0n,"most":3600n,"delayed":false},
   {"number":12,"name":"fineTuneMax","doc":"Longest that a creator may state for fine-tuning","unit":"seconds","default":86400n,"least":1n,"most":1000000n,"delayed":false},
   {"number":13,"name":"limitMin","doc":"Shortest time limit of a running task","unit":"seconds","default":60n,"least":1n,"most":3600n,"delayed":false},
   {"number":14,"name":"limitMax","doc":"Longest time limit of a running task","unit":"seconds","default":7200n,"least":60n,"most":65535n,"delayed":false},
@@ -34,5 +34,5 @@ export const musterParameters = [
   {"number":31,"name":"downloadTime","doc":"Added to the time limit of a validator that lacks a model","unit":"seconds","default":600n,"least":0n,"most":65535n,"delayed":false},
   {"number":32,"name":"hammingMost","doc":"Bits in which the perceptual hashes of two equal images may differ","unit":"bits","default":8n,"least":0n,"most":64n,"delayed":true},
   {"number":33,"name":"slashImages","doc":"Whether images slash too: 1, or 0 for scores and fees only","unit":"yes or no","default":0n,"least":0n,"most":1n,"delayed":true},
-  {"number":34,"name":"holdTime","doc":"Longest that a freed node waits for others, for a task that is worth more than what it could do alone","unit":"seconds","default":60n,"least":0n,"most":255n,"delayed":false}
+  {"number":34,"name":"holdTime","doc":"Longest that a freed node waits for others, for a task worth more than any that it could do alone","unit":"seconds","default":60n,"least":0n,"most":255n,"delayed":false}
 ] as const;

@@ -128,7 +128,7 @@ enum Phase {
 /// Rounds are summed up over a period; at its end the gain of the period is held against a reference. As set up by
 /// [`Settings::new`]:
 ///
-/// 1. *TargetSearch.* The first period measures the initial target, 0.5, which is the best so far. Its gain is the reference, and it counts
+/// 1. *Search.* The first period measures the initial target, 0.5, which is the best so far. Its gain is the reference, and it counts
 ///    as stationary. Each further period tries another target. If its gain is at least 1.01 times the reference, its target is the best
 ///    now, and the next one lies further in the same direction. The step is 0.02, from a factor of 1.05 on 0.05, from 1.15 on 0.10. If the
 ///    gain is less, the period was stationary, and the next target lies on the other side of the best. Its distance is 0.05 after the first
@@ -308,8 +308,8 @@ const TARGETS: usize = (WAD / TARGET_STEP) as usize + 1;
 ///
 /// Ours. For each target, `form` divides all `workers` into groups, one after the other, as long as it forms one. Their expected successes
 /// are the sum of the groups' likelihoods by `L`. The sum of a target's gain and of its two neighbours' decides; 0 and 1e18 are their own
-/// outer neighbours. Which target just lets these workers form one group more is luck, and the largest of many gains that luck moves is
-/// mostly a lucky one. `scratch` is as long as `workers` and is overwritten. `form` puts a group at the front of the free workers.
+/// outer neighbours. Chance decides which target just lets these workers form one group more, and the largest of many gains is mostly a
+/// lucky one. `scratch` is as long as `workers` and is overwritten. `form` puts a group at the front of the free workers.
 pub fn best_target<T: Clone, L: Likelihood<T>>(
     alpha: u64,
     (min, max): (usize, usize),

@@ -15,7 +15,7 @@
 //! | [`validation`] | how a validation group is judged |
 //! | [`word`] | a storage word and the macro that packs records into it |
 //! | [`record`] | every packed record, one word each |
-//! | [`id`] | what numbers of nodes, tasks, models, GPU groups and tickets are |
+//! | [`id`] | the types of the numbers of nodes, tasks, models, GPU groups and tickets |
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -283,8 +283,8 @@ impl Algorithm {
         }
     }
 
-    /// Forms a group at the front of `free`, which must be sorted by falling rating and is left so, but for the group, by those that
-    /// need it. `pick` as in [`fixed_size`].
+    /// Forms a group at the front of `free`, which must be sorted by falling rating. Algorithms that need this order keep it among the
+    /// nodes outside the group. `pick` as in [`fixed_size`].
     pub fn form<T, L: Likelihood<T>>(self, free: &mut [T], rule: &Rule, pick: impl FnMut(usize) -> usize) -> Option<Formed> {
         match self {
             Self::Fixed => fixed_size(free, rule, pick),

@@ -10,7 +10,7 @@
 //! | [`host`] | the functions of a chain, and the chains there are: Stylus (feature `chain`), memory (feature `native`) |
 //! | [`store`] | the contents of storage: layout, records, sampler, queue, rings; knows no call |
 //! | [`flow`] | the way of nodes and tasks: creation, draws, starts, answers, the next step of a freed node, due work |
-//! | [`policy`] | a room for each redundancy policy, groups, and their judgement |
+//! | [`policy`] | a file for each redundancy policy, groups, and their judgement |
 //! | [`admin`] | initialisation, parameters, ownership, programs |
 //! | [`view`] | reading |
 #![cfg_attr(not(any(test, feature = "native")), no_std)]

@@ -7,8 +7,8 @@
 //! | a call of | is |
 //! | --- | --- |
 //! | `install` | before initialisation: the call in it, run by the program it names, for the deployer alone |
-//! | a selector that [`PROGRAMS`] leads to a program | that program's to answer, byte by byte |
-//! | any other | refused: `UnknownFunction`, or `MalformedCalldata` of less than a selector |
+//! | a selector that [`PROGRAMS`] leads to a program | answered by that program, byte by byte |
+//! | any other | refused: `UnknownFunction`, or `MalformedCalldata` if it is shorter than a selector |
 //!
 //! The router returns a program's answer unchanged. A program that fails without a reason, by a trap or for lack of gas, is named in
 //! `ProgramFailed`. Where there is no code, a delegatecall succeeds, says nothing and does nothing, but would keep the value: that is

@@ -47,7 +47,7 @@ pub struct Genesis {
     pub owner: Address,
     /// Gets protocol income.
     pub treasury: Address,
-    /// Wei in a stake unit of stake.
+    /// Wei in a stake unit.
     pub stake_unit: u64,
     /// In wei; the base of the stake classes.
     pub minimum_stake: u128,
@@ -226,7 +226,7 @@ pub fn supports_interface(id: [u8; 4], own: [u8; 4]) -> bool {
 
 // ---------------------------------------------------------------- programs
 
-/// Sets which program answers some selectors, the zero address for none, and tells it as ERC-2535 demands. No check of the caller.
+/// Sets the program that answers some selectors, the zero address for none, and emits the event of ERC-2535. Does not check the caller.
 fn assign_programs<H: Host>(host: &mut H, program: Address, list: &[FixedBytes<4>], cuts: &mut Vec<FacetCut>) {
     // Added, replaced, removed.
     let mut changed: [Vec<FixedBytes<4>>; 3] = Default::default();
@@ -276,7 +276,7 @@ fn tell_cuts<H: Host>(host: &mut H, cuts: Vec<FacetCut>) {
     emit::<DiamondCut>(host, (), (cuts, [0; 20], &[][..]));
 }
 
-/// Where a change of programs waits: keccak256(abi.encodePacked(program, selectors)).
+/// The key of a proposed change of programs: keccak256(abi.encodePacked(program, selectors)).
 fn next_programs<H: Host>(host: &H, program: Address, list: &[FixedBytes<4>]) -> Word {
     let mut bytes = Vec::with_capacity(20 + list.len() * 32);
     bytes.extend_from_slice(&program);

@@ -196,13 +196,13 @@ parameters! {
     "exclusionPpm" in "millionths": Rules.exclusion_ppm = Fixed(100_000), 0 to Fixed(900_000);
     /// Time constant of H's recovery
     "tau" in "seconds": Rules.tau = Fixed(1_800), 1 to Fixed(604_800);
-    /// Stable Diffusion: what a task takes before the first image
+    /// Stable Diffusion: time of a task before its first image
     "sdOverhead" in "seconds": Terms.sd_overhead = Fixed(30), 0 to Fixed(3_600);
-    /// Stable Diffusion: what an image takes
+    /// Stable Diffusion: time of an image
     "sdUnit" in "seconds": Terms.sd_unit = Fixed(20), 1 to Fixed(3_600);
-    /// GPT: what a task takes
+    /// GPT: time of a task
     "gptOverhead" in "seconds": Terms.gpt_overhead = Fixed(60), 1 to Fixed(3_600);
-    /// GPT: what a unit takes
+    /// GPT: time of a unit
     "gptUnit" in "seconds": Terms.gpt_unit = Fixed(0), 0 to Fixed(3_600);
     /// Longest that a creator may state for fine-tuning
     "fineTuneMax" in "seconds": Terms.fine_tune_max = Fixed(86_400), 1 to Fixed(1_000_000);
@@ -248,7 +248,7 @@ parameters! {
     "hammingMost" in "bits": Limits.hamming_most = Fixed(8), 0 to Fixed(64), Proposed;
     /// Whether images slash too: 1, or 0 for scores and fees only
     "slashImages" in "yes or no": Limits.slash_images = Fixed(0), 0 to Fixed(1), Proposed;
-    /// Longest that a freed node waits for others, for a task that is worth more than what it could do alone
+    /// Longest that a freed node waits for others, for a task worth more than any that it could do alone
     "holdTime" in "seconds": Limits.hold_time = Fixed(60), 0 to Fixed(255);
 }
 

@@ -1,6 +1,6 @@
-//! Where bytes can be had: each account's own statement, in storage and in an event.
+//! The URIs at which bytes can be read. Each account publishes its own, in storage and in an event.
 //!
-//! Checks only the form that readers of logs need. The chain knows digests, so a false place costs its reader one request.
+//! Checks only the form that readers of logs need. The chain knows digests, so a false URI costs its reader one request.
 
 use crate::abi::{emit, IMuster::*};
 use crate::host::{offset, Host};

@@ -121,8 +121,8 @@ impl<H: Host> Network<'_, H> {
         Ok(())
     }
 
-    /// Creates a task for a fee, or refuses it and changes nothing. If it is created `ALONE`, it is queued at once where nobody is idle
-    /// that it could go to, and one of a single node with no draw delay drawn at once otherwise.
+    /// Creates a task for a fee, or refuses it and changes nothing. A task created `ALONE` is queued at once if no idle node could take it.
+    /// Otherwise a task of a single node is drawn at once if there is no draw delay.
     #[inline(always)]
     fn create<const ALONE: bool>(&mut self, terms: Terms, spec: IMuster::TaskSpec, value: Word) -> Result<TaskId> {
         let (order, models, least) = order_under(self, &terms, &spec)?;

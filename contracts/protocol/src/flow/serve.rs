@@ -19,11 +19,12 @@ use muster_core::record::Policy;
 pub const DISPATCH_MAX: u8 = 16;
 /// Pending tasks that any state-changing call draws before its own work.
 pub const SERVED_PER_CALL: u32 = 2;
-/// Pending tasks that a call draws which needs all due draws made.
+/// Pending tasks drawn by a call that needs all due draws made.
 pub const SETTLED_PER_CALL: u32 = 8;
 /// Excluded nodes whose time has come that any state-changing call re-admits.
 pub const READMITTED_PER_CALL: u32 = 1;
-/// Words (`Host::reads`) that a call reads for draws which are not its own purpose: another is made only if it will hardly go beyond.
+/// Words (`Host::reads`) that a call may read for draws that are not its own purpose. It makes another one only if that will hardly exceed
+/// this.
 pub const SERVING_READS: u32 = 208;
 /// Reads assumed for a draw and its start, without models or with one: some 20 where nothing is unusual.
 const DRAW_READS: u32 = 24;

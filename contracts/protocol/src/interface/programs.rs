@@ -34,7 +34,7 @@ program! { SOURCE;
             reportRemovedCall(models: Vec<ModelId>) { net.report_removed(models) }
             purgeCall(model: ModelId, position: u32) { net.purge(model, position) }
             pokeCall(node: NodeId) { net.poke(node) }
-            // An application's, and here for want of room beside the draws that go by it.
+            // For applications. It is here because `reputation`, whose draws use profiles, has no room for it.
             setProfileCall(profile: Profile) { net.set_profile(profile) }
         }
     }
@@ -51,7 +51,7 @@ program! { SOURCE;
         serving(net, CALL_GAS) {
             submitCall(id: TaskId, digest: [u8; 32]) { net.submit(id, digest) }
         }
-        // It says itself how many it serves, and demands more for more.
+        // Its caller says how many draws it makes. It demands more gas for more.
         acting(net, CALL_GAS) {
             dispatchCall(count: u8) -> u8 { net.dispatch(count) }
         }

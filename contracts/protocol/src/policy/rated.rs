@@ -28,17 +28,17 @@ use muster_core::validation::{Pot, Verdict};
 use muster_core::wad::WAD;
 use muster_core::word::{Address, Word};
 
-/// Nodes that a group is formed of, at most: all that there are, or so many drawn by weight.
+/// Most nodes that a group is chosen from: all that there are, or that many drawn by weight.
 pub const POOL_MOST: usize = 32;
-/// Words read to find everybody in a scope, beyond which nodes are drawn, though they are few. It is enough for any of them, unless they stand
-/// at VRAM sizes of which more than 31 GPU models are known.
+/// Most words read to find all nodes of a scope. Beyond it nodes are drawn, even if they are few. It suffices unless the nodes are at VRAM
+/// sizes with more than 31 known GPU models.
 const POOL_READS: u32 = 168;
 /// Words read to draw them.
 const POOL_DRAW_READS: u32 = 176;
 /// Words read for both.
 const POOL_READS_MOST: u32 = 264;
-/// Gas beyond which choosing nodes and forming their group are two draws' work, so that neither costs a call more than the limit on work
-/// for others. The estimate takes each word as read for the first time, nodes that share no words, and models that nobody holds.
+/// Above this gas, one draw chooses the nodes and another forms their group, so that neither exceeds the limit on work for others. The
+/// estimate assumes that each word is read for the first time, that nodes share no words, and that nobody holds the models.
 const DEAR: u64 = 750_000;
 /// Gas of a word read.
 const READ: u64 = 2_100;
@@ -230,7 +230,7 @@ fn prewarm<H: Host>(net: &mut Network<'_, H>, task: &Task, nodes: &[NodeId], mut
     found
 }
 
-/// How many words of a record, from one to before another, were never written; writes up to `left` of them.
+/// Counts the words of a record, from one to before another, that were never written; writes up to `left` of them.
 #[inline(never)]
 fn unwritten<H: Host>(net: &mut Network<'_, H>, (slot, from, to): (Word, u64, u64), left: &mut u32) -> u32 {
     let mut found = 0;
@@ -300,8 +300,8 @@ fn choose_group<H: Host>(
     Ok(Chosen::new(&pool[..formed.size], target, renewed.is_some()))
 }
 
-/// The candidates for a task: all idle eligible nodes in its scope, and those reserved for it, if they are at most [`POOL_MOST`],
-/// else so many different ones, drawn by weight. At least `most`, or there is nobody, or the draw stays undecided.
+/// The candidates for a task: all idle eligible nodes in its scope, and those reserved for it, if they are at most [`POOL_MOST`], else that
+/// many different ones, drawn by weight. If these are fewer than `most`, there is nobody, or the draw stays undecided.
 fn pool_of<H: Host>(
     net: &mut Network<'_, H>,
     task: &Task,
@@ -326,7 +326,7 @@ fn pool_of<H: Host>(
     Ok(nodes.into_iter().map(|node| candidate(net, node)).collect())
 }
 
-/// Draws different nodes by weight, among those of a field and those `beside` it, until there are `most`, or tries run out, or so many
+/// Draws different nodes by weight, from a field and from those `beside` it. Ends with `most` nodes, when tries run out, or when so many
 /// words were read, at most [`SEVERAL_READS`].
 fn draw_pool<H: Host>(
     net: &Network<'_, H>,

@@ -96,8 +96,8 @@ impl<H: Host> Network<'_, H> {
     }
 }
 
-/// Looks through the listed GPU groups from a VRAM size on for those that are `complete`, as far as a draw that `began` so may read;
-/// gives one of them, each as likely.
+/// Looks for `complete` groups among the listed GPU groups from a VRAM size on, within the reads of a draw that `began` so. Gives one of
+/// them, each as likely.
 fn find_trio<H: Host>(
     host: &H,
     mut vram: u16,

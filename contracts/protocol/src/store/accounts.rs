@@ -11,7 +11,7 @@ use muster_core::word::{Address, Word};
 /// Most stake units an account can have waiting for their release.
 const UNBONDING_MAX: u64 = (1 << 48) - 1;
 
-/// Wei in a stake unit of stake.
+/// Wei in a stake unit.
 pub fn stake_unit<H: Host>(host: &H) -> u64 {
     host.get::<Ownership>(slot(OWNERSHIP)).stake_unit
 }

@@ -1,4 +1,4 @@
-//! Which slot holds what: the numbers of `abi/MusterStorage.sol`.
+//! The slot of each variable: the numbers of `abi/MusterStorage.sol`.
 
 use crate::host::Host;
 use muster_core::id::NodeId;
@@ -62,7 +62,7 @@ pub const QUEUE_GROUPS: u8 = 26;
 pub const LIMITS: u8 = 27;
 /// `uint256`: protocol income not yet taken, in wei.
 pub const INCOME: u8 = 28;
-/// `mapping(uint256 => CallRecord)`: the ring of sampled tasks whose validators wait to be drawn.
+/// `mapping(uint256 => ValidatorDrawRecord)`: the ring of sampled tasks whose validators wait to be drawn.
 pub const VALIDATOR_DRAWS: u8 = 29;
 /// `mapping(uint256 => uint256)`: VRAM sizes with a joined node, a bit each, 256 to a word.
 pub const SIZES_JOINED: u8 = 30;
@@ -89,7 +89,7 @@ pub const BURNT: u8 = 39;
 pub const WAITING: u8 = 40;
 /// `mapping(uint256 => uint256)`: VRAM sizes with a listed GPU group of three joined nodes, a bit each, 256 to a word.
 pub const SIZES_OF_TRIOS: u8 = 41;
-/// `mapping(address => string)`: where an account's bytes can be had.
+/// `mapping(address => string)`: the URIs at which an account's bytes can be read.
 pub const STORES: u8 = 42;
 
 /// In the record of a Pending task, behind the task: [`muster_core::record::Reserved`].
@@ -103,9 +103,9 @@ pub mod node {
     pub const NODE: u64 = 0;
     /// [`muster_core::record::Operator`].
     pub const OPERATOR: u64 = 1;
-    /// [`muster_core::record::Escrow`] of the running (or last) task; before the first it says nothing.
+    /// [`muster_core::record::Escrow`] of the running (or last) task; without meaning before the first.
     pub const ESCROW: u64 = 2;
-    /// [`muster_core::record::Order`] of the running (or last) task; before the first it says nothing.
+    /// [`muster_core::record::Order`] of the running (or last) task; without meaning before the first.
     pub const ORDER: u64 = 3;
     /// Two words: the models of the running (or last) task if it needs more than one. They are in use on the node.
     pub const IN_USE: u64 = 4;

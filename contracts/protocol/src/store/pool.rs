@@ -3,8 +3,8 @@
 //! An entry keeps its place from insertion to removal. Costs, for n places: [`insert`] and
 //! [`remove`] write one leaf word, and log4(n) - 1 words of each tree at worst; one on average.
 //!
-//! Free places are a list, used last in, first out: where a free place's key would be stands 1 + the one that is used after it,
-//! counted from 1; the pool's record names the first. So no other word is read or written for them.
+//! Free places are a list, used last in, first out. Instead of a key, a free place has 1 + the free place that is used after it, counted
+//! from 1. The pool's record names the first. So no other word is read or written for them.
 
 use crate::host::Host;
 use crate::store::layout::{entry, POOLS};

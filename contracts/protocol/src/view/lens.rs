@@ -265,7 +265,7 @@ impl<H: Host> Network<'_, H> {
         Ok((places, page.filter(|view| view.id > 0).collect()))
     }
 
-    /// See `IMuster.calls`.
+    /// See `IMuster.validatorDraws`.
     pub fn validator_draws_view(&self, from: u32, count: u32) -> Result<Vec<IMuster::TaskView>> {
         let view = |i| {
             let at = self.validator_draws.slot(self.host, i);
@@ -299,7 +299,7 @@ impl<H: Host> Network<'_, H> {
         IMuster::Outcome { state, node: node.0, code, ended, refund, resultDigest: digest.into() }
     }
 
-    /// See `IMuster.locate`. The ring is searched from where the task is if none was drawn again since it was created.
+    /// See `IMuster.locate`. Searches the ring from the place that the task has if none was drawn again since its creation.
     pub fn locate(&self, id: TaskId, node: NodeId, ticket: Ticket) -> IMuster::TaskView {
         if id.0 == 0 || id.0 > self.tasks {
             return Self::no_task();
@@ -310,7 +310,7 @@ impl<H: Host> Network<'_, H> {
                 return view;
             }
         }
-        // 0 is a ticket like others: the first place among the tasks that any GPU will do for.
+        // 0 is a valid ticket: the first place in the queue of tasks that any GPU can run.
         let view = self.queued_view(ticket);
         if view.id == id.0 {
             return view;
