@@ -223,7 +223,7 @@ impl Hub {
         let right = tokio::task::spawn_blocking(move || is_right(&checked, &path)).await??;
         if !right {
             fs::remove_file(&part)?;
-            bail!("its bytes are not those that the hub's list has the digest of; it is fetched anew next time");
+            bail!("its bytes do not have the digest that the hub's list states; it is fetched again next time");
         }
         fs::rename(&part, &to)?;
         Ok(())
@@ -577,7 +577,7 @@ mod tests {
         served.lock().unwrap().wrong = true;
         let other = format!("us/other@{COMMIT}");
         let error = format!("{:#}", hub.fetch(&other, &BTreeSet::new(), 0).await.unwrap_err());
-        assert!(error.contains("not those that the hub's list has the digest of"), "{error}");
+        assert!(error.contains("do not have the digest that the hub's list states"), "{error}");
         assert!(!hub.place(&hub.named(&other).unwrap()).exists());
         served.lock().unwrap().wrong = false;
         hub.fetch(&other, &BTreeSet::new(), 0).await.unwrap();

@@ -24,7 +24,7 @@ const ALL: [Described; 33] = [
     ("reveals_open", false, "Answers that are committed to and not revealed"),
     ("balance_wei", false, "The key's balance for gas"),
     ("balance_needed_wei", false, "The balance needed for all open reveals and a pause"),
-    ("failures_in_a_row", false, "Tasks since the last that succeeded that failed by the node, as far as a task alone can tell"),
+    ("failures_in_a_row", false, "Tasks that failed by the node since the last success, as far as a task alone can tell"),
     ("disk_free_bytes", false, "Free space where the agent writes"),
     ("disk_least_bytes", false, "Bytes that must be free, or the nodes are paused"),
     ("gpu_lost", false, "Whether the GPU does not answer"),

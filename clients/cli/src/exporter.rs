@@ -52,7 +52,7 @@ const ALL: [Described; 29] = [
     ("tasks_queued", false, "Tasks that are queued"),
     ("queue_capacity", false, "How many can be"),
     ("queue_oldest_seconds", false, "How long the oldest of them has been queued; 0 without one"),
-    ("queue_limit_seconds", false, "After so long anybody may end a queued task"),
+    ("queue_limit_seconds", false, "Seconds after which anybody may end a queued task"),
     ("groups_overdue", false, "Groups that anybody could have judged now"),
     ("program_up", false, "Whether a program runs"),
     (
@@ -69,7 +69,7 @@ const ALL: [Described; 29] = [
     ("endpoint_up", false, "Whether a node of the chain is asked"),
     ("endpoint_contradicts", false, "Whether a node of the chain contradicts the others, or is of another chain"),
     ("endpoint_head_block", false, "A node's newest block when they were compared last"),
-    ("endpoint_behind_blocks", false, "By how many blocks it was behind the others then"),
+    ("endpoint_behind_blocks", false, "Blocks that it was behind the others then"),
     ("info", false, "1; version, chain and contract are labels"),
 ];
 

@@ -238,8 +238,8 @@ impl Why {
         let Some(reasons) = input.and_then(|input| pause::reasons(&input)) else { return Ok(OWN.into()) };
         let told: Vec<_> = reasons.iter().map(|reason| format!("{reason}: {}", pause::explain(reason))).collect();
         Ok(format!(
-            "its agent has paused it, and pauses it again as long as there is a reason. When it did, that was {}. A reason that came \
-             later stands in the agent's log, its metrics (--metrics asks it) and its journal (--state reads it) alone: no call pauses a node twice",
+            "its agent has paused it, and pauses it again as long as there is a reason. When it did, that was {}. A \
+             later reason is only in the agent's log, its metrics (--metrics asks it) and its journal (--state reads it): no call pauses a node twice",
             told.join(". And ")
         ))
     }
@@ -266,7 +266,7 @@ impl Why {
         }
         if node.parked == 1 && node.parkedUntil <= now {
             missing.push(format!(
-                "it may come back, and nobody has brought it: muster keeper --once, or any call of it (since {} s)",
+                "its time to return has come, and nobody has re-admitted it for {} s: muster keeper --once, or any call of its own",
                 now - node.parkedUntil
             ));
         }

@@ -202,7 +202,7 @@ impl Payer {
             return Ok(key::from_keystore(&file, &password)?.into());
         }
         let key = variable("PRIVATE_KEY").context(
-            "PRIVATE_KEY is not set: put the key of who pays in the environment or in .env (.env.example documents it), or use --keystore \
+            "PRIVATE_KEY is not set: put the payer's key in the environment or in .env (.env.example documents it), or use --keystore \
              or --signer",
         )?;
         Ok(wallet(&key)?.into())

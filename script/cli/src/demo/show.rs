@@ -201,7 +201,7 @@ impl Validation {
         row("- of that to cheats (ether)", &|of| Some(wei(of.paid_to_cheats)));
         row("into the reserve (ether)", &|of| groups(of, wei(of.saved)));
         row("out of the reserve, to groups (ether)", &|of| groups(of, wei(of.drawn)));
-        row("out of fees, to who had validators called (ether)", &|of| groups(of, wei(of.drivers)));
+        row("out of fees, to callers of validators (ether)", &|of| groups(of, wei(of.drivers)));
         row("gas of a task but for draws, median", &|of| Some(of.gas_of_a_task.to_string()));
         row("- of one that a group had", &|of| groups(of, of.gas_of_a_judged_task.to_string()));
         policies
