@@ -231,7 +231,8 @@ impl Report {
              (five more from 100 to 100,000). `quit` changes it up to the first word whose largest stake stays. The queue's trees grow \
              likewise with queued tasks. When a node quits, the last node of each of its lists moves to its place. Starting or ending a task \
              that never queued touches neither kind of tree.\n\n\
-             ## What an adversary can do\n\nThe most expensive transaction of each run, `dispatch` and `createTasks` of more than one task apart (whoever calls them chooses how many). The limit is 1,000,000.\n\n\
+             ## What an adversary can do\n\nEach row has the most expensive transaction of a run. Left out are `dispatch` and `createTasks` \
+             for more than one task, whose callers choose how many. The limit is 1,000,000.\n\n\
              | run | calls | most expensive | gas, not cached | median create and dispatch |\n| --- | ---: | --- | ---: | ---: |\n",
         );
         for a in &self.attacks {

@@ -48,7 +48,7 @@ impl Harm {
             Harm::Ratings => "wrong ratings of honest nodes",
             Harm::Work => "tokens of answers to its tasks unpaid",
             Harm::Stakes => "tokens of honest stakes burnt",
-            Harm::Time => "hours of honest nodes on what they cannot answer",
+            Harm::Time => "hours of honest nodes on tasks that they cannot answer",
             Harm::Slashes => "tokens of slashes owed and not taken",
             Harm::Answers => "false answers accepted",
         }
