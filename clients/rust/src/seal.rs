@@ -1,5 +1,5 @@
-//! A node's answers: commitments, their salts, and results sealed under them. docs/applications.md has the format;
-//! clients/vectors.json has test vectors for this library and the TypeScript package.
+//! A node's answers: commitments, their salts, and results sealed under them. docs/stores.md has the format; clients/vectors.json has test
+//! vectors for this library and the TypeScript package.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -2,7 +2,7 @@
  * Results: how they are sealed, and how a store's bytes are checked.
  *
  * The chain only has digests. Bytes lie in stores under names derived from the chain's data: plain ones under their digest,
- * sealed ones (of nodes that commit to their answer first) under a name derived from the salt. docs/applications.md describes the
+ * sealed ones (of nodes that commit to their answer first) under a name derived from the salt. docs/stores.md describes the
  * format.
  */
 import { type Hex, concatBytes, hexToBytes, numberToBytes, sha256, stringToBytes } from "viem";

@@ -1,4 +1,4 @@
-/** For nodes: the salt of a commitment, and the sealed result that goes with it. docs/applications.md has the format. */
+/** For nodes: the salt of a commitment, and the sealed result that goes with it. docs/stores.md has the format. */
 import { concatBytes, encodeAbiParameters, type Hex, keccak256, sha256 } from "viem";
 import { GCM, type SealParameters, SECRET, derive, own } from "./results.js";
 

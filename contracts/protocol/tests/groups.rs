@@ -1,4 +1,5 @@
-//! Validation from end to end: commitments, lots, groups, judgements and the money, natively. docs/validation.md quotes these tests.
+//! Validation from end to end: commitments, lots, groups, judgements and the money, natively. docs/security-validation.md quotes these
+//! tests.
 
 use alloy_primitives::{keccak256, B256};
 use muster_core::record::Account;

@@ -1,4 +1,4 @@
-//! Tasks that take three nodes at once, and the graded queue, natively. docs/validation.md and docs/dispatching.md quote these tests.
+//! Tasks that take three nodes at once, and the graded queue, natively. docs/security-validation.md quotes these tests.
 
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;

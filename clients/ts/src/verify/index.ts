@@ -10,7 +10,6 @@
  * | judgement, scores | the revealed answers, the times of starts and commitments, and `hammingMost` when it was judged |
  * | slashes | the judgement, the rest of the fee, `slashTimes` when the task was created, and `slashImages` when it was judged |
  * | payout | the judgement, the rest of the fee, and the rest of the reserve |
- *
  * | draw | with `replay`: the transaction repeated on the words of the contract's storage in the block before |
  *
  * Events alone cannot prove a draw: the possible nodes and their weights are in the sampler's words at that block. Nor do they

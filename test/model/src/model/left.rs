@@ -1,7 +1,7 @@
 //! Tasks that may be queued beside idle nodes that could run them: after every call, by the plain data of queued tasks and idle nodes.
 //!
-//! A node that becomes available looks for queued work and takes, or calls up, the best there is (docs/dispatching.md, "Grades"). So a
-//! queued task that idle nodes could run is one that no node saw when it became available: it could not be run until
+//! A node that becomes available looks for queued work and takes, or calls up, the best there is (docs/queue.md, "Grades"). So a queued
+//! task that idle nodes could run is one that no node saw when it became available: it could not be run until
 //!
 //! - a node reported an error of a task that has had its time, for that one is idle without a look at the queue,
 //! - a node was reserved in vain too lately, for that one calls up no task for several,
