@@ -173,8 +173,8 @@ impl Router<'_> {
         Ok(())
     }
 
-    /// Refuses a router that transaction `created_in` did not create bound to `deployer`. Right words where one looks do not exclude others
-    /// in a mapping, where nobody can look at all, but that transaction leaves no room for any.
+    /// Refuses a router that transaction `created_in` did not create bound to `deployer`. Nobody can list a mapping, so right words in
+    /// known slots do not exclude wrong ones elsewhere. The transaction that created the router leaves no room for any.
     ///
     /// # Errors
     /// Says what is wrong with the transaction.

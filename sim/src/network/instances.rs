@@ -22,8 +22,8 @@ pub enum Division {
     Region,
     /// The same, but each region's share of tasks deviates from its nodes' share, uniformly by up to this many per cent.
     Uneven(u32),
-    /// By base model: an instance serves a share of the demand, and a node goes to the one of those that its models are served by
-    /// which has the fewest nodes.
+    /// By base model: an instance serves a share of the demand. A node goes to an instance that serves one of its models, the one with the
+    /// fewest nodes.
     Model,
 }
 

@@ -143,7 +143,8 @@ pub struct Report {
     pub spans: Vec<u32>,
     /// Ticks each exclusion lasted, ascending.
     pub exclusions: Vec<u32>,
-    /// Timeouts that lowered H, and ticks from one until H is seen at 0.9 again at a start or a success, without another between; ascending.
+    /// Timeouts that lowered H. Then the ticks from each, if no other came between, until H was seen at 0.9 again, at a start or a success;
+    /// ascending.
     pub lowered: u64,
     pub recoveries: Vec<u32>,
     pub nodes: Vec<NodeReport>,

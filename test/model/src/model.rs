@@ -2589,8 +2589,8 @@ impl Model {
         alike
     }
 
-    /// Whether nodes enough for scores have joined that a task can go to, of GPU groups in which somebody is active, and two thirds as many
-    /// are active.
+    /// Whether enough nodes for scores have joined that a task can go to, and two thirds as many are active. Only GPU groups with an active
+    /// node count.
     fn scores(&mut self, task: &Task) -> bool {
         let pool = self.set["scorePool"];
         let joined = |n: &&Node| n.status != 0 && task.fits(n);

@@ -221,8 +221,8 @@ impl Case {
     }
 }
 
-/// In which order members of a group commit, where they are equally fast, and reveal, and whether somebody expires those that timed out
-/// before the judgement does.
+/// The order in which equally fast members of a group commit, and in which all reveal. Also whether `expire` or the judgement ends those
+/// that timed out.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     turn: [usize; THREE],

@@ -77,7 +77,8 @@ pub struct Tally {
     pub moved: u64,
     /// Moves looked at between a hash and its draw.
     pub looked: u64,
-    /// Shares of the nodes that could be drawn as validators which were the adversary's, summed, in millionths, when a node of its own was validated.
+    /// When a node of the adversary's was validated: the adversary's shares of the nodes that could be drawn as validators, summed, in
+    /// millionths.
     pub share: u64,
     /// Its shares of all nodes at those times, summed likewise.
     pub usual: u64,
