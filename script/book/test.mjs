@@ -19,6 +19,14 @@ function served(path) {
 }
 
 let server, browser, origin;
+
+/** A page that is waited for as long as other tests wait: Playwright's own bound is half a minute. */
+async function opened(options) {
+  const page = await browser.newPage(options);
+  page.setDefaultTimeout(120_000);
+  return page;
+}
+
 before(async () => {
   server = createServer(({ url }, response) => {
     const file = served(url.split(/[?#]/)[0]);
@@ -59,7 +67,7 @@ test("every page of docs/ is there, and no link is dead", () => {
 
 test("diagrams are drawn, light and dark, and nothing fails", async () => {
   for (const colorScheme of ["light", "dark"]) {
-    const page = await browser.newPage({ colorScheme });
+    const page = await opened({ colorScheme });
     const failed = [];
     page.on("pageerror", (error) => failed.push(String(error)));
     page.on("response", (response) => response.status() >= 400 && failed.push(`${response.status()} ${response.url()}`));
@@ -76,7 +84,7 @@ test("diagrams are drawn, light and dark, and nothing fails", async () => {
 });
 
 test("the search finds what a page says", async () => {
-  const page = await browser.newPage();
+  const page = await opened();
   await page.goto(`${origin}/`);
   await page.locator(".VPNavBarSearch button").first().click();
   await page.locator("#localsearch-input").fill("slashTimes");
