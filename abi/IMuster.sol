@@ -49,8 +49,8 @@ interface IMuster {
         uint8 most;
         /// Most further groups that a task is given to after groups without a majority, up to 8.
         uint8 reschedules;
-        /// Where the target comes from. 0 predictive: every period the one with the largest expected gain. 1 adaptive: every period a step of a
-        /// climb. 2: it stays as it is given.
+        /// Where the target comes from. 0 predictive: every period the one with the largest expected gain. 1 adaptive: every period a step of hill
+        /// climbing. 2: it stays as it is given.
         uint8 targeting;
         /// The target likelihood of correctness now, a wad.
         uint64 target;

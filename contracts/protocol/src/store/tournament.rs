@@ -1,4 +1,4 @@
-//! Knock-out trees: the greatest of many 64-bit keys, in words of four.
+//! Tournament trees: the greatest of many 64-bit keys, in words of four.
 //!
 //! Level 0 holds the keys; the word above holds the greatest key of each word below. Places are
 //! fixed, so nothing moves when a key comes or goes: only the path to the top is written, and only
