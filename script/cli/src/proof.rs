@@ -409,12 +409,12 @@ The survivors change no result:
 | `groups.rs`, `form_around`: `order`, or its `flags`, left as they are | the flags of a commitment are not read of a group |
 | `groups.rs`, `form_of` and `slash`; `roster.rs`, `unload`; `nodes.rs`, `join`; `purse.rs`, `credit` and `add`: `> 0` to `>= 0` | what is there is written again |
 | `roster.rs`, `unload`: `model` left as it is | with no models it is not read |
-| `roster.rs`, `check_room`: does nothing | `issue` refuses the same; who has a number already is not among the joined |
+| `roster.rs`, `check_room`: does nothing | `issue` refuses the same; an account that has a number is not among the joined |
 | `roster.rs`, `issue`, and `pool.rs` and `queue.rs`, `insert` (three places each): a bracket grows where it need not | a word above the tree, written anew when it does grow |
 | `pool.rs`, `insert`: `old > 0` to `old >= 0` | the lowest level of the worst keys, which is not read |
 | `pool.rs`, `set` (three places): `> NONE` to `>= NONE` | only when the last key leaves, and then the record begins anew |
 | `parking.rs`, `key`: `NONE + 1` to `NONE - 1`, or `NONE * 1` | no node has the number 0 |
-| `nodes.rs`, `join`: `status`, `h_at`, `pos` or `parked` left as they are | the release that follows sets the first and third; an H of one stays one; who has left is not parked |
+| `nodes.rs`, `join`: `status`, `h_at`, `pos` or `parked` left as they are | the release that follows sets the first and third; an H of one stays one; a node that has left is not parked |
 | `nodes.rs`, `reserved_for`, and `work.rs`, `find_work`: `> 0` to `>= 0` | node 0 waits for nothing |
 | `registry.rs`, `push` and `swap_remove`: `> 0` to `>= 0` | the first word, which is written right after; without entries none is read |
 | `queue.rs`, `settle`: `wanted > levels` to `wanted >= levels` | between equal heights nothing is written and nothing counted |

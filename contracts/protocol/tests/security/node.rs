@@ -40,7 +40,7 @@ mod single {
     }
 
     /// 6: A group with an aborted member could never be validated, so its other members waited and went unpaid. Here a task
-    /// has one node and ends by itself, and a group is judged without whoever let its deadline pass.
+    /// has one node and ends by itself, and a group is judged without members whose deadline has passed.
     #[test]
     fn w06_a_task_never_waits_for_another_member() {
         let mut w = world(3, 0);
