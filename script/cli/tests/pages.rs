@@ -237,18 +237,20 @@ fn the_page_of_security_has_the_figures_of_the_search() {
         ["100", "20", "2", theirs],
     ];
     assert_eq!(of(&page, "Fifty tens", &[2, 3]), kinds.map(price));
+    let figure = |text: &str, pattern: &str| {
+        let (before, after) = pattern.rsplit_once('*').expect("a place for the figure");
+        let rest = text.split(before).nth(1).unwrap_or_else(|| panic!("no {before:?}"));
+        rest.split(after).next().map(str::to_owned)
+    };
     for (asked, told) in [
         ("Such tasks burn * tokens", "nobody deviated: *** tokens burnt"),
         ("chose when to validate, * % of the nodes", "hardly: * % of the nodes"),
         ("on average, and * % of all", "were its own, * % of all"),
     ] {
-        let figure = |text: &str, pattern: &str| {
-            let (before, after) = pattern.rsplit_once('*').expect("a place for the figure");
-            let rest = text.split(before).nth(1).unwrap_or_else(|| panic!("no {before:?}"));
-            rest.split(after).next().map(str::to_owned)
-        };
         assert_eq!(figure(&search, asked), figure(&page, told), "{told}");
     }
+    let others = read(&root().join("docs/security.md"));
+    assert_eq!(figure(&search, "played out * calls"), figure(&others, "Of * calls that the search"));
 }
 
 /// The first letter of the numbers of the paper's evaluation claims: behind them are a figure and a verdict.
