@@ -1,5 +1,5 @@
 // node --test test/names.test.mjs
-// Names that people look up: the glossary's last column, and the settings of the agent's example.
+// Names that people look up: the glossary's last column, the settings of the agent's example, and the list of pages.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
@@ -73,4 +73,11 @@ test("every setting of the agent is in its example", () => {
   ];
   assert.ok(all.length > 60, `${all.length} settings`);
   assert.deepEqual(all.filter((name) => !new RegExp(`(^|[ {[.])${name}( =|\\])`, "m").test(example)), []);
+});
+
+test("every page of docs/ is listed in docs/README.md", () => {
+  const list = read("docs/README.md");
+  const pages = readdirSync(`${root}docs`, { recursive: true }).filter((file) => file.endsWith(".md") && file !== "README.md");
+  assert.deepEqual(pages.filter((page) => !list.includes(`](${page})`)), []);
+  assert.ok(pages.every((page) => read(`docs/${page}`).startsWith("# ")), "a page begins with its title");
 });
