@@ -7,7 +7,7 @@ use std::path::Path;
 use alloy::primitives::{B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use muster_cli::table::table;
-use muster_client::{Account, Batch, Event, Events, IMuster, Seal, Stores};
+use muster_client::{Account, Batch, Event, Events, IMuster};
 
 /// The names of the policies of tasks, by their numbers.
 const POLICIES: [&str; 4] = ["single", "sampled", "replicated", "rated"];
@@ -23,8 +23,6 @@ pub struct Ledger {
     pub settled: BTreeSet<u64>,
     /// The sum slashed from each node, in wei.
     pub slashed: BTreeMap<u32, u128>,
-    answers: BTreeMap<u64, B256>,
-    revealed: BTreeMap<u64, Vec<IMuster::AnswerRevealed>>,
     earned: BTreeMap<u32, u128>,
     /// The sum that each task paid to nodes, in wei.
     paid: BTreeMap<u64, u128>,
@@ -56,7 +54,6 @@ impl Ledger {
     fn note(&mut self, event: Event) {
         match event {
             Event::TaskSucceeded(e) => {
-                self.answers.insert(e.id, e.resultDigest);
                 self.pay(e.id, e.node, e.paid);
                 self.end(e.id, "succeeded", e.node);
             }
@@ -77,13 +74,11 @@ impl Ledger {
                 }
                 let how = ["agreed", "the first alone", "no majority", "no answer"][e.outcome as usize];
                 if e.outcome == 0 {
-                    self.answers.insert(e.id, e.answer);
                     self.settled.insert(e.id);
                 }
                 self.end(e.id, how, 0);
             }
             Event::MemberJudged(e) => self.pay(e.id, e.node, e.paid),
-            Event::AnswerRevealed(e) => self.revealed.entry(e.id).or_default().push(e),
             Event::NodeSlashed(e) => *self.slashed.entry(e.node).or_default() += e.stake + e.unbonding + e.credit,
             _ => {}
         }
@@ -92,28 +87,6 @@ impl Ledger {
     /// Whether so many tasks have ended and no group is open.
     pub fn is_over(&self, tasks: u32) -> bool {
         self.ends.len() as u32 == tasks && self.open.is_empty()
-    }
-
-    /// Of each task that succeeded, a reveal of the answer that was right.
-    pub fn right_answers(&self) -> BTreeMap<u64, &IMuster::AnswerRevealed> {
-        let revealed = self.revealed.iter().filter_map(|(id, all)| {
-            let answer = self.answers.get(id)?;
-            Some((*id, all.iter().find(|revealed| revealed.kind == 0 && revealed.value == *answer)?))
-        });
-        revealed.collect()
-    }
-
-    /// The node whose result a task has, and the result; none if it has no answer.
-    pub async fn result(&self, id: u64, revealed: Option<&IMuster::AnswerRevealed>, stores: &Stores) -> Option<(u32, Vec<u8>)> {
-        let answer = *self.answers.get(&id)?;
-        Some(match revealed {
-            None => (self.ends[&id].1, stores.get(answer).await.unwrap().bytes),
-            Some(by) => {
-                let bytes = stores.open_sealed(&Seal::new(id, by.node, by.salt)).await.unwrap().bytes;
-                assert_eq!(muster_client::digest_of(&bytes), answer);
-                (by.node, bytes)
-            }
-        })
     }
 
     /// How the tasks of each policy ended, and the sum that they paid; the policies are those of the tasks.

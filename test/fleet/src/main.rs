@@ -8,8 +8,8 @@ use clap::Parser;
 use muster_fleet::play::{play, Plan};
 use muster_fleet::site;
 
-/// A node, a store, and agents as processes that compute embeddings for an application under every policy. Meanwhile they are killed and
-/// started again, the endpoint is away, one cheats and one is slow. Shows the results
+/// A node, stores, and agents as processes that compute embeddings for an application under every policy. Meanwhile they are killed and
+/// started again, the endpoint is away, stores fail, one cheats and one is slow. Shows the results
 #[derive(Parser)]
 #[command(name = "script/demo", max_term_width = 120)]
 struct Options {

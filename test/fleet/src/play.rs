@@ -1,5 +1,6 @@
 //! A network of agents that compute embeddings: tasks of every policy, while agents are killed and started again, the endpoint is
-//! away for a while, one node cheats and one is slow. Every task ends, no wei is lost, and the results are right.
+//! away for a while, one node cheats and one is slow. Most inputs and results are in a bucket and on IPFS, of which one store fails at a time.
+//! Every task ends, no wei is lost, and the results are right.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use alloy::primitives::U256;
 use anyhow::{bail, ensure, Context, Result};
-use muster_client::{abi, Account, Cursor, Events, IMuster, Reading};
+use muster_client::{abi, digest_of, Account, Bounds, Cursor, Events, IMuster, Lookup, Outcome, Reading, Stores};
 use rand::{rngs::StdRng, Rng, SeedableRng};
 
 use crate::ledger::{self, Ledger, Vitals};
 use crate::site::{self, Agent, Running, Site};
+use crate::stores::{Failing, Failure, S3};
 use crate::wire::Wire;
 use crate::world::LEAST;
 
@@ -30,10 +32,14 @@ const FEE: u64 = 100_000;
 const GAS: u64 = 1_000_000_000_000_000_000;
 /// Different inputs: their answers are computed once more here.
 const TEXTS: u32 = 24;
+/// Where inputs are: a third of them is in the directory, the first of these places.
+const PLACES: u32 = 3;
 /// A block of a second is mined so often: time goes twice as fast as here.
 const BLOCK: Duration = Duration::from_millis(500);
 /// One that has ended by itself is started again after so long, as by `RestartSec` of the unit.
 const RESTART: Duration = Duration::from_secs(5);
+/// So often another store fails.
+const TURN: Duration = Duration::from_secs(3);
 /// So often something is said of how far it is.
 const NEWS: Duration = Duration::from_secs(20);
 
@@ -64,7 +70,7 @@ struct Member {
 }
 
 impl Member {
-    async fn new(site: &mut Site, at: usize, url: &str, python: &str) -> Self {
+    async fn new(site: &mut Site, at: usize, url: &str, python: &str, failing: &Failing) -> Self {
         let behaviour = match at {
             0 => "cheats",
             1 => "slow 4",
@@ -81,6 +87,15 @@ impl Member {
         agent.node_more = format!("models = [{MODEL:?}]");
         agent.url = url.into();
         agent.drive_within = 2;
+        let directory = site.place.path().join("store").display().to_string();
+        let (put, more) = if puts_elsewhere(at) {
+            let published = failing.published(&agent.name);
+            agent.environment = S3::keys();
+            (failing.stores(&agent.name).to_vec(), format!("publish = {published:?}"))
+        } else {
+            (vec![directory.clone()], String::new())
+        };
+        agent.stores = Some(format!("get = [{directory:?}]\nput = {put:?}\n{more}\nprivate_hosts = [\"127.0.0.1\"]"));
         agent.configure(site);
         Self { agent, number: 0, running: None }
     }
@@ -106,6 +121,26 @@ impl Member {
     fn vitals(&self) -> Option<Vitals> {
         Vitals::of(self.running.as_ref()?.0.id(), &self.agent.home.join("state"))
     }
+}
+
+/// Whether an agent puts its results into the stores that fail; the others have a directory.
+fn puts_elsewhere(at: usize) -> bool {
+    at % 4 != 3
+}
+
+/// Puts the inputs into the directory, into both parts of the bucket, or on IPFS and into the bucket: a third of them each. Agents find the
+/// directory by themselves, and the others as the application publishes them.
+async fn put_inputs(directory: &Stores, failing: &Failing, application: &Account) -> Result<()> {
+    let [ipfs, one, other] = failing.stores_with_keys("inputs");
+    let open = |stores: [&String; 2]| Stores::open(&stores, Bounds::default());
+    let places = [directory.clone(), open([&one, &other])?, open([&ipfs, &other])?];
+    for text in 0..TEXTS {
+        let (_, missed) = places[(text % PLACES) as usize].put(input(text).as_bytes()).await?;
+        ensure!(missed.is_empty(), "input {text} is not in all its stores: {missed:?}");
+    }
+    let uris = failing.published("inputs").join(" ");
+    application.call(IMuster::setStoresCall { uris }, U256::ZERO).await?;
+    Ok(())
 }
 
 /// The Python that the executors run with.
@@ -231,20 +266,18 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
     let mut wire = Wire::start(&site.url).await;
     let _clock = Clock::start(site.world.node.context("time goes on its own way, on a node in this process")?);
 
+    let mut failing = Failing::start(&site.place.path().join("s3")).await;
     let mut members = Vec::new();
     for at in 0..plan.agents {
-        members.push(Member::new(&mut site, at, &wire.url, &python).await);
+        members.push(Member::new(&mut site, at, &wire.url, &python, &failing).await);
     }
     let group = join(&mut site, &mut members, plan.patience).await?;
     let joining = began.elapsed();
     say(&format!("{} agents joined after {:.0} s", plan.agents, joining.as_secs_f64()));
 
-    let stores = site.store();
-    for text in 0..TEXTS {
-        stores.put(input(text).as_bytes()).await?;
-    }
     let application = site.account(GAS).await;
     ask_for_few(&application).await?;
+    put_inputs(&site.store(), &failing, &application).await?;
     let cursor = Cursor::new(site.muster.endpoints().chain().await?, site.muster.address(), site.start);
     let mut events = Events::with_cursor(site.muster.endpoints().clone(), cursor, Reading::default()).await?;
     let mut ledger = Ledger::default();
@@ -255,6 +288,8 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
     let first: Vec<_> = members.iter().map(Member::vitals).collect();
     let mut again = vec![Instant::now(); members.len()];
     let (playing, mut news, mut reached) = (Instant::now(), Instant::now(), None);
+    failing.turn();
+    let mut turned = Instant::now();
     let going = |created: u32| created < plan.tasks || playing.elapsed() < plan.lasts;
     while going(created) || !ledger.is_over(created) {
         if began.elapsed() > plan.patience {
@@ -268,8 +303,9 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
             let (text, redundancy) = (chance.gen_range(0..TEXTS), (created % 4) as u8);
             let models = if redundancy == 0 { vec![abi::model_id(MODEL)] } else { vec![] };
             let gpu = if redundancy == 0 { 0 } else { group };
-            let spec = IMuster::TaskSpec { gpu, redundancy, models, flags: 0, ..site::gpt(0) };
-            let id = site.task(&application, spec, &input(text), FEE).await;
+            let digest = digest_of(input(text).as_bytes());
+            let spec = IMuster::TaskSpec { gpu, redundancy, models, flags: 0, inputDigest: digest, ..site::gpt(0) };
+            let id = site.create(&application, spec, FEE).await;
             asked.insert(id, (text, redundancy));
             created += 1;
         }
@@ -280,6 +316,10 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
         if news.elapsed() > NEWS {
             news = Instant::now();
             say(&format!("{created} tasks created, {} ended, {killed} kills", ledger.ends.len()));
+        }
+        if turned.elapsed() > TURN {
+            failing.turn();
+            turned = Instant::now();
         }
         // As a service manager does: one that is started while the endpoint is away ends.
         for (at, member) in members.iter_mut().enumerate() {
@@ -312,16 +352,29 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
     let took = playing.elapsed();
     let last: Vec<_> = members.iter().map(Member::vitals).collect();
 
-    // Results, as an application gets them.
+    // Results, as an application gets them, while IPFS lies.
+    let mut kept = Kept { failures: failing.failures, ..Kept::default() };
+    failing.fails(Failure::Lies);
+    let lookup = Lookup { configured: site.store(), inside: true, ..Lookup::default() };
+    let all = site.events().await;
+    let outcomes: Vec<_> = asked.keys().filter_map(|id| Outcome::of(*id, &all)).collect();
     let (mut right, mut wrong) = (BTreeSet::new(), Vec::new());
-    let by_task: BTreeMap<u64, &IMuster::AnswerRevealed> = ledger.right_answers();
-    for (id, (text, _)) in &asked {
-        let Some((by, bytes)) = ledger.result(*id, by_task.get(id).copied(), &stores).await else { continue };
-        if bytes == answers[*text as usize] {
-            right.insert(*id);
+    for outcome in &outcomes {
+        let found = site.muster.result(outcome, &lookup).await?;
+        kept.buckets += usize::from(found.store.starts_with("http://"));
+        let text = asked[&outcome.id].0;
+        if found.bytes == answers[text as usize] {
+            right.insert(outcome.id);
         } else {
-            wrong.push((*id, by));
+            wrong.push((outcome.id, outcome.answers[0].node));
         }
+    }
+    kept.lies = failing.ipfs.lied();
+    // Those that are on IPFS once more, while a part of the bucket is away.
+    failing.fails(Failure::Cut(0));
+    for outcome in outcomes.iter().filter(|outcome| failing.ipfs.has(outcome.answers[0].value)) {
+        let found = site.muster.result(outcome, &lookup).await?;
+        kept.ipfs += usize::from(found.store.starts_with("ipfs+"));
     }
 
     let keys: Vec<_> = members.iter().map(|member| (member.number, member.agent.key)).collect();
@@ -338,6 +391,7 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
         killed,
         right,
         wrong,
+        kept,
         asked,
         ledger,
         views,
@@ -363,6 +417,18 @@ async fn ask_for_few(application: &Account) -> Result<()> {
     Ok(())
 }
 
+/// The use of the stores that fail.
+#[derive(Default)]
+struct Kept {
+    /// Results that were read out of a bucket, and out of IPFS.
+    buckets: usize,
+    ipfs: usize,
+    /// Wrong bytes that IPFS gave to agents and readers.
+    lies: u32,
+    /// Failures, one after the other.
+    failures: usize,
+}
+
 /// The results.
 pub struct Report {
     plan: Plan,
@@ -376,6 +442,7 @@ pub struct Report {
     right: BTreeSet<u64>,
     /// Tasks with another result, and the node that gave it.
     wrong: Vec<(u64, u32)>,
+    kept: Kept,
     asked: BTreeMap<u64, (u32, u8)>,
     ledger: Ledger,
     views: Vec<IMuster::NodeView>,
@@ -405,6 +472,12 @@ impl fmt::Display for Report {
             self.took.as_secs_f64(),
             self.plan.tasks,
             self.reached.as_secs_f64(),
+        )?;
+        let elsewhere = self.asked.values().filter(|(text, _)| text % PLACES != 0).count();
+        writeln!(
+            f,
+            "{elsewhere} inputs and {} results in a bucket, {} of the results on IPFS too; {} failures of these stores, {} times wrong bytes",
+            self.kept.buckets, self.kept.ipfs, self.kept.failures, self.kept.lies,
         )?;
         write!(
             f,
@@ -447,6 +520,13 @@ impl Report {
         ensure!(late.scores > 0, "the slow node has no score");
         ensure!(u128::from(late.longTerm) < mean, "the slow node has {}, the others {mean} in the mean", late.longTerm);
         ensure!(self.killed > 0, "no agent was killed");
+        // Codes of an input that no store gives, and of stores that are away.
+        let missed: Vec<_> =
+            self.ledger.ends.iter().filter(|(_, (how, _))| ["error 4", "error 5"].contains(&how.as_str())).collect();
+        ensure!(missed.is_empty(), "tasks ended without their inputs, which another store had: {missed:?}");
+        let Kept { buckets, ipfs, lies, failures } = self.kept;
+        ensure!(buckets > 0 && ipfs > 0, "{buckets} results were read out of a bucket, and {ipfs} out of IPFS");
+        ensure!(lies > 0 && failures > 3, "IPFS lied {lies} times, and there were {failures} failures of stores");
         // A node that computes nothing is free soonest, so the cheat's share of the unchecked tasks depends on the machine.
         let results = self.right.len() + self.wrong.len();
         ensure!(results as f64 > 0.8 * f64::from(self.created), "{results} of {} tasks have a result", self.created);

@@ -154,7 +154,11 @@ impl Site {
     /// A task whose input is in the store, Pending.
     pub async fn task(&self, by: &Account, spec: IMuster::TaskSpec, input: &str, fee: u64) -> u64 {
         let (digest, _) = self.store().put(input.as_bytes()).await.unwrap();
-        let spec = IMuster::TaskSpec { inputDigest: digest, ..spec };
+        self.create(by, IMuster::TaskSpec { inputDigest: digest, ..spec }, fee).await
+    }
+
+    /// A task whose input is somewhere, Pending.
+    pub async fn create(&self, by: &Account, spec: IMuster::TaskSpec, fee: u64) -> u64 {
         let done = by.call(IMuster::createTaskCall { spec }, U256::from(fee)).await.unwrap();
         done.events.iter().find_map(|event| if let Event::TaskCreated(e) = event { Some(e.id) } else { None }).unwrap()
     }

@@ -1,4 +1,5 @@
-//! Stores that others run: a server of S3 as a process, and one that speaks like a node of IPFS; both can be away.
+//! Stores that others run: a server of S3 as a process, and one that speaks like a node of IPFS; both can be away. And some of them that fail
+//! in turn.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -14,8 +15,13 @@ use axum::response::{IntoResponse, Response};
 use axum::Router;
 use muster_client::{cid_of, digest_of, BLOCK};
 
+use crate::wire::Wire;
+
 /// Where `script/setup` puts the server of S3.
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../node_modules/.bin/s3rver");
+
+/// The server's only key, and its secret.
+const KEY: &str = "S3RVER";
 
 /// A server of S3 that knows one key, whose signatures it does not check, and that anybody may read: the package `s3rver`.
 pub struct S3 {
@@ -47,7 +53,7 @@ impl S3 {
 
     /// A bucket as a store for a client with the keys.
     pub fn store(&self, bucket: &str) -> String {
-        format!("s3://{bucket}?endpoint={}&region=us-east-1", self.url)
+        signed(&self.url, bucket)
     }
 
     /// A bucket as others read it.
@@ -58,8 +64,13 @@ impl S3 {
     /// The keys, as variables of the environment.
     pub fn keys() -> Vec<(String, String)> {
         let keys = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
-        keys.map(|name| (name.to_string(), "S3RVER".to_string())).into()
+        keys.map(|name| (name.to_string(), KEY.to_string())).into()
     }
+}
+
+/// A bucket as a store for a client with the keys, by an address of its server.
+fn signed(url: &str, bucket: &str) -> String {
+    format!("s3://{bucket}?endpoint={url}&region=us-east-1")
 }
 
 impl Drop for S3 {
@@ -79,6 +90,8 @@ struct Blocks {
     blocks: HashMap<String, Vec<u8>>,
     away: bool,
     lies: bool,
+    /// How often it has lied.
+    lied: u32,
     slow: std::time::Duration,
 }
 
@@ -105,6 +118,11 @@ impl Ipfs {
     /// Whether it gives other bytes than those it is asked for.
     pub fn lies(&self, lies: bool) {
         self.with(|blocks| blocks.lies = lies);
+    }
+
+    /// How often it has done that.
+    pub fn lied(&self) -> u32 {
+        self.with(|blocks| blocks.lied)
     }
 
     /// How long it takes before it answers.
@@ -135,7 +153,10 @@ async fn answer(State(node): State<Ipfs>, request: Request) -> Response {
     let argument = said("arg").map_or("", |(_, value)| value).to_string();
     let give = |cid: &str| {
         node.with(|blocks| match blocks.blocks.get(cid) {
-            Some(_) if blocks.lies => Some(b"something else".to_vec()),
+            Some(_) if blocks.lies => {
+                blocks.lied += 1;
+                Some(b"something else".to_vec())
+            }
             found => found.cloned(),
         })
     };
@@ -170,6 +191,77 @@ async fn answer(State(node): State<Ipfs>, request: Request) -> Response {
             serde_json::json!({ "Hash": argument }).to_string().into_response()
         }
         _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// The bucket of [`Failing`].
+const BUCKET: &str = "bytes";
+
+/// How one of [`Failing`] fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The node of IPFS gives other bytes than those it is asked for.
+    Lies,
+    /// The node of IPFS answers nothing but errors.
+    Away,
+    /// Connections to one of the two parts of the bucket break.
+    Cut(usize),
+}
+
+/// The order in which they fail.
+const TURNS: [Failure; 4] = [Failure::Lies, Failure::Cut(0), Failure::Away, Failure::Cut(1)];
+
+/// A node of IPFS, and two parts of a bucket with a way to each. One of the three fails at a time.
+pub struct Failing {
+    _server: S3,
+    ways: [Wire; 2],
+    /// The node of IPFS.
+    pub ipfs: Ipfs,
+    gateway: String,
+    /// How many failures there have been.
+    pub failures: usize,
+}
+
+impl Failing {
+    /// All three, which work; the bucket's objects are kept below a directory.
+    pub async fn start(place: &Path) -> Self {
+        let server = S3::start(place, BUCKET);
+        let ways = [Wire::start(&server.url).await, Wire::start(&server.url).await];
+        let (ipfs, gateway) = Ipfs::start().await;
+        Self { _server: server, ways, ipfs, gateway, failures: 0 }
+    }
+
+    /// As stores for a client with the keys, each with a path of its own in the bucket: IPFS first.
+    pub fn stores(&self, path: &str) -> [String; 3] {
+        let [one, other] = [0, 1].map(|part| signed(&self.ways[part].url, &format!("{BUCKET}/{part}/{path}")));
+        [format!("kubo+{}", self.gateway), one, other]
+    }
+
+    /// The same with the keys in them.
+    pub fn stores_with_keys(&self, path: &str) -> [String; 3] {
+        let keys = format!("&access_key_id={KEY}&secret_access_key={KEY}");
+        self.stores(path).map(|store| if store.starts_with("s3:") { store + &keys } else { store })
+    }
+
+    /// The same as others read them.
+    pub fn published(&self, path: &str) -> [String; 3] {
+        let [one, other] = [0, 1].map(|part| format!("{}/{BUCKET}/{part}/{path}", self.ways[part].url));
+        [format!("ipfs+{}", self.gateway), one, other]
+    }
+
+    /// One fails, and the others work again.
+    pub fn fails(&mut self, failure: Failure) {
+        self.failures += 1;
+        self.ipfs.lies(failure == Failure::Lies);
+        self.ipfs.is_away(failure == Failure::Away);
+        for (part, way) in self.ways.iter().enumerate() {
+            way.is_cut(failure == Failure::Cut(part));
+        }
+    }
+
+    /// The next one fails.
+    pub fn turn(&mut self) {
+        self.fails(TURNS[self.failures % TURNS.len()]);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The way to the node, which can be cut, takes its time, and counts requests over it.
+//! The way to the node or to a store, which can be cut, takes its time, and counts requests over it.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,9 +66,14 @@ impl Wire {
 
     /// Breaks every connection, and lets no new ones through for so long.
     pub async fn cut_for(&mut self, time: Duration) {
-        self.whole.send_replace(false);
+        self.is_cut(true);
         sleep(time).await;
-        self.whole.send_replace(true);
+        self.is_cut(false);
+    }
+
+    /// The same until it is not cut any more.
+    pub fn is_cut(&self, cut: bool) {
+        self.whole.send_replace(!cut);
     }
 }
 
