@@ -32,19 +32,15 @@ const having = (words) => [...sources].filter(([, text]) => new RegExp(`\\b(${wo
 const ITS_TESTS = /^(contracts\/protocol\/tests|test\/suite\/tests)\//;
 
 /**
- * Holds a recipe to every one of its kind that there is, and to at most so many files. `inModel` says which must stand in the model's
- * file too, for the cases that the recipe adds; one of those stands nowhere but in the files for all and for its cases.
+ * Holds a recipe to every one of its kind that there is, and to at most so many files, a case's own included. `cases` has the files that the
+ * recipe adds for a case, and the names that must stand there too. One of each case stands nowhere but in its files, in tests and in
+ * clients; one of no case, and that no random operation brings about, in no test either.
  */
-function hold(of, goal, all, exempt = () => false, inModel = () => false) {
+function hold(of, goal, all, isPlayed, { exempt = () => false, cases = {} } = {}) {
   const { number, files, more } = recipe(of);
   assert.equal(files.length, number);
-  assert.ok(number <= goal, `${of}: ${number} files, where ${goal} are the goal`);
-  assert.equal(more.includes(MODEL), all.some(inModel), `${of}: ${MODEL}`);
-  // Clients use what they like, but for those in the list; and tests what they test.
-  const isListed = (file) => files.some((pattern) => matches(file, pattern));
-  const isMore = (file) => more.includes(file) || (more.includes(MODEL) && isModel(file));
-  const counts = (file) => isListed(file) || !/^clients\//.test(file);
-  const alone = { always: 0, inModel: 0 };
+  for (const file of Object.keys(cases)) assert.ok(more.includes(file), `${of}: ${file}`);
+  const alone = new Map();
   for (const words of all) {
     const found = having(words);
     for (const pattern of files) {
@@ -53,17 +49,21 @@ function hold(of, goal, all, exempt = () => false, inModel = () => false) {
       const fits = found.some((file) => matches(file, pattern) && (!pattern.includes("*") || !narrower.includes(file)));
       assert.ok(fits || exempt(words[0], pattern), `${words[0]} is not in ${pattern}`);
     }
-    if (inModel(words)) {
-      assert.ok(found.some(isModel), `${words[0]} is not in ${MODEL}`);
-      if (found.filter(counts).every((file) => isListed(file) || isMore(file) || ITS_TESTS.test(file) || file === STORY)) alone.inModel++;
-    } else if (found.filter(counts).every(isListed)) alone.always++;
+    const its = Object.keys(cases).filter((file) => cases[file](words));
+    for (const file of its) assert.ok(found.some((one) => isPart(one, file)), `${words[0]} is not in ${file}`);
+    assert.ok(number + its.length <= goal, `${words[0]}: ${number + its.length} files, where ${goal} are the goal`);
+    // Clients use what they like, but for those in the list; and tests what they test.
+    const isIts = (file) => files.some((pattern) => matches(file, pattern)) || [...files, ...its].some((one) => isPart(file, one));
+    const isTest = (file) => (isPlayed(words) || its.length > 0) && (ITS_TESTS.test(file) || more.includes(file) || file === STORY);
+    const kind = [isPlayed(words) ? "those that operations bring about" : "the others", ...its].join(", ");
+    alone.set(kind, (alone.get(kind) ?? 0) + found.every((file) => isIts(file) || isTest(file) || /^clients\//.test(file)));
   }
-  assert.ok(alone.always > 0, `${of}: none is in these files alone`);
-  assert.ok(alone.inModel > 0 || !all.some(inModel), `${of}: none that the model has is in these files alone`);
+  for (const [kind, times] of alone) assert.ok(times > 0, `${of}: none of ${kind} is in these files alone`);
 }
 
+/** Whether a file is the named one, or, of the model, a part of it. */
+const isPart = (file, named) => file === named || (named === MODEL && file.startsWith("test/model/src/model/"));
 const MODEL = "test/model/src/model.rs";
-const isModel = (file) => file === MODEL || file.startsWith("test/model/src/model/");
 // It provokes every event and every error, by whichever call there is.
 const STORY = "test/clients/story.mjs";
 /** Calls and events that only the owner brings about, and no random operation. */
@@ -72,11 +72,20 @@ const OWNERS = {
   event: /^(Ownership|Treasury(Proposed|Changed)|Programs|Upgrades|DiamondCut|Initialised)/,
 };
 
-test("a parameter", () => hold("a parameter", 5, JSON.parse(read("abi/parameters.json")).map(({ name }) => [name, snake(name)])));
+test("a parameter", () => hold("a parameter", 5, JSON.parse(read("abi/parameters.json")).map(({ name }) => [name, snake(name)]), () => false));
 
 test("an event", () => {
   const events = abi.filter(({ type }) => type === "event").map(({ name }) => [name]);
-  hold("an event", 4, events, undefined, ([name]) => !OWNERS.event.test(name));
+  const isPlayed = ([name]) => !OWNERS.event.test(name);
+  hold("an event", 4, events, isPlayed);
+  // The model has its meaning for readers of logs, and above that, or in its parts, the moment at which it comes.
+  const [moments, meanings] = sources.get(MODEL).split("\nmod told {\n");
+  const parts = [moments, ...[...sources].filter(([file]) => isPart(file, MODEL) && file !== MODEL).map(([, text]) => text)];
+  const stands = (name, texts) => texts.some((text) => new RegExp(`\\bE::${name}\\(`).test(text));
+  for (const [name] of events) {
+    assert.ok(stands(name, [meanings]), `${name} has no meaning in ${MODEL}`);
+    assert.equal(stands(name, parts), isPlayed([name]), `the moment of ${name} in ${MODEL}`);
+  }
 });
 
 test("a call", () => {
@@ -84,7 +93,10 @@ test("a call", () => {
   // The router answers `install`; and the row of a view can be all of it, or name a function that several have.
   const views = abi.filter(({ stateMutability }) => /view|pure/.test(stateMutability)).map(({ name }) => name);
   const exempt = (name, pattern) => name === "install" || (views.includes(name) && pattern.includes("*"));
-  hold("a call", 4, calls, exempt, ([name]) => !views.includes(name) && !OWNERS.call.test(name));
+  const [, lens] = sources.get("contracts/protocol/src/interface/programs.rs").match(/\n    lens LENS \{\n([^]*?)\n    \}\n/);
+  const isOfLens = ([name]) => new RegExp(`^\\s+${name}Call\\(`, "m").test(lens);
+  const isPlayed = ([name]) => !views.includes(name) && !OWNERS.call.test(name);
+  hold("a call", 5, calls, isPlayed, { exempt, cases: { [MODEL]: isPlayed, "clients/ts/src/reads.ts": isOfLens } });
 });
 
 test("spare bits", () => {

@@ -9,19 +9,16 @@ use crate::world::stage::*;
 use crate::world::*;
 use alloy_primitives::{keccak256, FixedBytes, B256, U256};
 use alloy_sol_types::{SolCall, SolInterface};
-use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId};
+use muster_core::id::TaskId;
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E, *};
-use muster_protocol::admin::stores::stores_of;
-use muster_protocol::admin::worker::worker_of;
 use muster_protocol::flow::draw::Rng;
 use muster_protocol::parameters::PARAMETERS;
-use muster_protocol::store::registry;
-use muster_protocol::store::sampler::Among;
-use muster_protocol::{Host, Network};
+use muster_protocol::Host;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+mod compare;
 pub mod leaving;
 mod left;
 
@@ -3517,237 +3514,473 @@ impl Model {
         let mean = n.scores.iter().map(|&s| s as f64).sum::<f64>() / n.scores.len() as f64;
         n.scores.len() == 50 && mean < least - 1e-9
     }
+}
 
-    // ------------------------------------------------------------ comparing
+/// The meaning of every event to a reader of nothing but logs, [`crate::explorer::Explorer`]. It sees nothing of the model.
+mod told {
+    use super::rated;
+    use crate::explorer::{Application, Explorer, Member, Task, Team, NO_RECEIPT};
+    use crate::world::stage::*;
+    use alloy_primitives::B256;
+    use muster_protocol::abi::IMuster::{IMusterEvents as E, Outcome};
+    use muster_protocol::parameters::PARAMETERS;
 
-    /// Compares everything with the real thing.
-    pub fn compare<S: System>(&self, real: &mut S, full: bool) {
-        assert_eq!(real.balance(), self.paid_in - self.paid_out + self.forced, "balance");
-        real.read(|net| self.compare_state(net, full));
-    }
-
-    fn compare_state<H: Host>(&self, net: &Network<H>, full: bool) {
-        let o = net.overview();
-        let joined: Vec<&Node> = self.nodes.values().filter(|n| n.status != 0).collect();
-        let largest = joined.iter().map(|n| n.stake).max().unwrap_or(0);
-        assert_eq!(
-            (
-                o.tasks,
-                o.nodesIssued as usize,
-                o.nodesJoined as usize,
-                o.pending as usize,
-                o.queued as usize,
-                o.largestStake,
-                o.treasuryBalance,
-                o.paused,
-                (o.reserve, o.burnt, o.groups as usize, o.groupPlaces)
-            ),
-            (
-                self.tasks,
-                self.nodes.len(),
-                joined.len(),
-                self.pending.len(),
-                self.queue.len(),
-                largest,
-                self.treasury,
-                self.paused,
-                (self.reserve, self.burnt, self.teams.len(), self.places)
-            )
-        );
-        let class = |stake: u128| (0..10).find(|&c| stake <= (400 * TOKEN) << (2 * c)).unwrap_or(9);
-        let active = joined.iter().filter(|n| !n.aside);
-        assert_eq!(net.rules().lowest as usize, active.map(|n| class(n.stake)).min().unwrap_or(0) as usize);
-        let due = self.nodes.values().filter_map(|n| n.parked).min().unwrap_or(0);
-        assert_eq!(net.head().parked_due as u64, due);
-
-        let mut money = self.treasury + self.reserve + self.burnt;
-        for (&number, n) in &self.nodes {
-            let v = net.node_view(NodeId(number)).unwrap();
-            assert_eq!(
-                (v.operator.into_array(), v.status, v.gpu, v.stake, v.scores as usize, v.joinedAt),
-                (n.operator, n.status, n.group, n.stake, n.scores.len(), n.joined_at)
-            );
-            assert!((v.reliability as f64 / 1e18 - self.h(n)).abs() < EPS, "H of {number}: {} and {}", v.reliability, self.h(n));
-            assert_eq!((v.openCommitments as u64, v.held, v.calledTo), (n.open, n.halted, n.called), "duties of {number}");
-            assert_eq!(v.models.iter().copied().collect::<BTreeSet<_>>(), n.held);
-            assert_eq!(v.models.len(), n.held.len());
-            assert_eq!(v.inUse, n.in_use);
-            let parked = match (n.parked, n.waits, n.reserved) {
-                (None, None, 0) => 0,
-                (Some(_), None, 0) => 1,
-                (Some(_), Some(_), 0) => 2,
-                (None, None, _) => 3,
-                other => panic!("{number} waits in two ways: {other:?}"),
-            };
-            assert_eq!((v.parked, v.parkedUntil), (parked, n.parked.unwrap_or(0)), "how {number} waits");
-            let mean =
-                if n.scores.is_empty() { 5.0 } else { n.scores.iter().map(|&s| s as f64).sum::<f64>() / n.scores.len() as f64 };
-            assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
-            let (judged, right) = n.judged;
-            assert_eq!((v.judged as u64, v.right as u64), n.judged, "judgements of {number}");
-            assert_eq!(worker_of(&*net.host, NodeId(number)), (n.worker, self.worker(number).is_some()), "worker of {number}");
-            assert!((v.rating as f64 / 1e18 - (right + 1) as f64 / (judged + 2) as f64).abs() < 1e-9, "rating of {number}");
-            money += n.stake;
-            let view = net.running_task(NodeId(number)).unwrap();
-            if let Some(t) = &n.task {
-                let (status, group) = match t.part {
-                    Part::Alone => (3, 0),
-                    Part::Committed(_) => (4, 0),
-                    Part::Calling(_) => (5, 0),
-                    Part::Member(place) => (6, place),
-                };
-                Self::same(&view, t, status);
-                assert_eq!((view.node, view.group), (number, group));
-                if group == 0 {
-                    money += t.fee;
+    impl Explorer {
+        /// Reads the next event, logged in a block of time `now`.
+        pub fn read(&mut self, e: &E, now: u64) {
+            match e {
+                E::Initialised(i) => {
+                    self.owner = i.owner.into_array();
+                    self.treasury = (i.treasury.into_array(), 0);
+                    (self.stake_unit, self.base) = (i.stakeUnit, i.minimumStake);
+                    self.upgrades = (i.upgradeDelay, false);
                 }
-            } else {
-                assert_eq!(view.status, 0, "{number} runs nothing");
-            }
-            let best = net.best_queued(NodeId(number)).unwrap().id;
-            assert_eq!(best, self.best(n).map_or(0, |i| self.queue[i].id));
-        }
-        for who in self.accounts.keys() {
-            let (a, v) = (&self.accounts[who], net.account_view(*who));
-            assert_eq!(
-                (v.credit, v.unbonding, v.release, v.node, v.kickedOut),
-                (a.credit, a.unbonding, a.release, a.node, a.kicked)
-            );
-            money += a.credit + a.unbonding;
-        }
-        for (who, uris) in &self.stores {
-            assert_eq!(&stores_of(&*net.host, *who), uris, "stores of {who:?}");
-        }
-        let pending = net.pending_tasks(0, 256).unwrap();
-        for (v, t) in pending.iter().zip(self.pending.iter().take(256)) {
-            Self::same(v, t, 1);
-        }
-        money += self.pending.iter().chain(&self.queue).map(|t| t.fee).sum::<u128>();
-        money += self.teams.values().map(|team| team.task.fee).sum::<u128>();
-        self.compare_validation(net);
-        self.compare_profiles(net);
-        assert_eq!(money, self.paid_in - self.paid_out, "money");
-        let mut parked: Vec<u32> = net.excluded_nodes(0, 256).unwrap().1.iter().map(|n| n.0).collect();
-        parked.sort_unstable();
-        assert_eq!(parked, self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect::<Vec<_>>());
-        let listed = |among: Among| {
-            let mut all: Vec<u32> = Vec::new();
-            for &g in self.groups.values() {
-                for c in 0..10 {
-                    for NodeId(number) in net.listed_nodes(among, GpuGroup(g), c, 0, 256).unwrap().1 {
-                        let n = &self.nodes[&number];
-                        assert_eq!((n.group, class(n.stake) as u8), (g, c), "{number} stands wrong among the {among:?}");
-                        all.push(number);
+                E::ParameterChanged(p) => {
+                    let before = self.parameters.insert(p.parameter, p.value.to());
+                    assert_eq!(before.unwrap_or(0), p.before.to::<u64>(), "the value before");
+                    // Only proposed values change, where proposals are demanded.
+                    if PARAMETERS[p.parameter as usize].delayed() && before.is_some() {
+                        let (value, at) = self.next_parameters.remove(&p.parameter).expect("proposed");
+                        assert!(value == p.value.to::<u64>() && at <= now);
+                    }
+                }
+                E::ParameterProposed(p) => {
+                    self.next_parameters.insert(p.parameter, (p.value.to(), p.effective));
+                }
+                E::ProgramsProposed(p) => {
+                    let change = (p.program.into_array(), p.selectors.clone());
+                    if p.effective == 0 {
+                        self.next_programs.remove(&change)
+                    } else {
+                        self.next_programs.insert(change, p.effective)
+                    };
+                }
+                E::UpgradesRenouncedForGood(_) => self.upgrades.1 = true,
+                E::PausedChanged(p) => self.paused = p.on,
+                E::OwnershipTransferStarted(o) => self.next_owner = o.newOwner.into_array(),
+                E::OwnershipTransferred(o) => (self.owner, self.next_owner) = (o.newOwner.into_array(), [0; 20]),
+                E::TreasuryProposed(t) => self.next_treasury = (t.treasury.into_array(), t.effective),
+                E::TreasuryChanged(t) => {
+                    self.treasury.0 = t.treasury.into_array();
+                    self.next_treasury = ([0; 20], 0);
+                }
+                E::TreasurySwept(s) => self.treasury.1 -= s.amount,
+                E::DiamondCut(d) => {
+                    assert!(d.init.is_zero() && d.initCalldata.is_empty(), "nothing is run");
+                    for cut in &d.cuts {
+                        for selector in &cut.functionSelectors {
+                            let before = match cut.action {
+                                2 => self.programs.remove(&selector.0),
+                                _ => self.programs.insert(selector.0, cut.facetAddress.into_array()),
+                            };
+                            assert_eq!(before.is_none(), cut.action == 0, "added exactly if nothing answered it");
+                            assert_eq!(cut.facetAddress.is_zero(), cut.action == 2, "removed exactly if nothing answers it");
+                        }
+                    }
+                }
+                E::ModelNamed(m) => {
+                    assert!(self.names.insert(m.model, m.name.clone()).is_none(), "once for each id");
+                }
+                E::GpuGroupCreated(g) => {
+                    self.groups.insert(g.group, (g.name.clone(), g.vram));
+                    self.treasury.1 += g.fee;
+                }
+                E::NodeJoined(j) => {
+                    let n = self.nodes.entry(j.node).or_default();
+                    (n.operator, n.status, n.stake, n.group) = (j.operator.into_array(), 1, j.stake, j.group);
+                    (n.h, n.h_at, n.joined_at) = (1.0, now, now);
+                    n.held.clear();
+                    n.in_use.clear();
+                    j.models.iter().for_each(|&m| self.enter(j.node, m));
+                    self.account(j.operator).node = j.node;
+                }
+                E::StakeRaised(s) => self.node(s.node).stake = s.stake,
+                E::NodePausing(p) => self.node(p.node).status = 3,
+                E::NodePaused(p) => {
+                    let n = self.node(p.node);
+                    (n.status, n.parked, n.waits) = (5, None, false);
+                }
+                E::NodeResumed(p) => {
+                    let n = self.node(p.node);
+                    (n.status, n.aside) = (1, false);
+                }
+                E::WorkerNamed(w) => {
+                    let former = std::mem::replace(&mut self.node(w.node).worker, (w.worker.into_array(), false));
+                    if former.1 {
+                        self.account(former.0).node = 0;
+                    }
+                }
+                E::WorkAccepted(w) => {
+                    self.node(w.node).worker.1 = true;
+                    self.account(w.worker).node = w.node;
+                }
+                E::StoresSet(s) => {
+                    self.stores.insert(s.account.into_array(), s.uris.clone());
+                }
+                E::NodeSetAside(p) => self.node(p.node).aside = true,
+                E::NodeQuitting(p) => self.node(p.node).status = 4,
+                E::NodeQuit(q) => {
+                    let n = self.node(q.node);
+                    (n.status, n.stake) = (0, 0);
+                    (n.parked, n.waits, n.reserved) = (None, false, 0);
+                    (n.runs, n.halted, n.called, n.aside) = (false, false, 0, false);
+                    let a = self.account(q.operator);
+                    a.unbonding += q.stake;
+                    a.release = q.release;
+                }
+                E::NodeKickedOut(k) => self.account(k.operator).kicked = true,
+                E::NodeExcluded(x) => {
+                    let n = self.node(x.node);
+                    n.parked = Some(x.until);
+                    // One that was reserved and is let go.
+                    if std::mem::take(&mut n.reserved) > 0 && n.status == 2 && n.called == 0 {
+                        n.status = 1;
+                    }
+                }
+                E::NodeWaits(w) => {
+                    let n = self.node(w.node);
+                    assert_eq!(n.waits, n.parked.is_some(), "it was free, or waited already");
+                    if w.until > 0 {
+                        assert_eq!(n.status, 1, "it is free");
+                        (n.parked, n.waits) = (Some(w.until), true);
+                    } else {
+                        (n.status, n.parked, n.waits, n.reserved) = (2, None, false, w.id);
+                        assert_eq!(self.pending.back(), Some(&w.id), "it is Pending again");
+                    }
+                }
+                E::NodeReadmitted(x) => {
+                    let n = self.node(x.node);
+                    assert_eq!(n.reserved, 0, "it is let go before");
+                    (n.parked, n.waits) = (None, false);
+                }
+                E::NodeRated(r) => {
+                    let n = self.node(r.node);
+                    n.judged = rated(n.judged, r.right);
+                }
+                E::GroupChosen(g) => {
+                    let app = self.applications.entry(g.creator.into_array()).or_default();
+                    let due = app.groups >= app.profile.period && app.profile.targeting < 2;
+                    if due {
+                        (app.groups, app.successes, app.members) = (0, 0, 0);
+                    }
+                    assert!(due || g.target == app.profile.target, "the target changes once a period");
+                    app.profile.target = g.target;
+                }
+                E::ProfileSet(p) => {
+                    let app = Application { profile: p.profile.clone(), ..Application::default() };
+                    self.applications.insert(p.application.into_array(), app);
+                }
+                E::ScoreRecorded(s) => {
+                    let least = self.parameter("kickoutMilli");
+                    let n = self.node(s.node);
+                    n.scores.push(s.score);
+                    n.judged = rated(n.judged, s.score > 0);
+                    let pool = &n.scores[n.scores.len().saturating_sub(50)..];
+                    let sum: u64 = pool.iter().map(|&s| s as u64).sum();
+                    if pool.len() == 50 && sum * 1_000 < least * 50 && matches!(n.status, 2..=4) {
+                        n.status = 6;
+                    }
+                }
+                E::ModelAdded(m) => self.enter(m.node, m.model),
+                E::ModelRemoved(m) => {
+                    self.node(m.node).held.remove(&m.model);
+                }
+                E::HolderPurged(m) => {
+                    self.node(m.node).held.remove(&m.model);
+                    let list = self.holders.get_mut(&m.model).expect("someone held it");
+                    let at = list.iter().position(|&n| n == m.node).expect("entered");
+                    list.swap_remove(at);
+                }
+                E::DownloadRequested(_) => {}
+                E::StakeReleased(r) => {
+                    let a = self.account(r.account);
+                    a.credit += r.amount;
+                    a.unbonding -= r.amount;
+                }
+                E::Withdrawn(w) => {
+                    let a = self.account(w.account);
+                    a.credit -= w.credit;
+                    a.unbonding -= w.stake;
+                }
+                E::TaskRefused(r) => self.account(r.creator).credit += r.fee,
+                E::TaskCreated(c) => {
+                    self.created = c.id;
+                    let committed = (B256::ZERO, 0);
+                    let nodes = match c.spec.redundancy {
+                        2 => 3,
+                        3 => self.applications.entry(c.creator.into_array()).or_default().profile.most,
+                        _ => 1,
+                    };
+                    let task = Task {
+                        created: c.clone(),
+                        nodes,
+                        at: c.drawBlock,
+                        since: 0,
+                        node: 0,
+                        boosts: false,
+                        status: 1,
+                        began: 0,
+                        committed,
+                    };
+                    self.tasks.insert(c.id, task);
+                    self.pending.push_back(c.id);
+                    if c.spec.flags == 1 {
+                        self.outcomes.insert(c.id, Outcome { state: 1, ..NO_RECEIPT });
+                    }
+                }
+                E::TaskRedrawn(r) => {
+                    let task = self.tasks.get_mut(&r.id).expect("created");
+                    task.at = r.drawBlock;
+                    if self.queued.remove(&r.id) {
+                        assert!(task.created.spec.redundancy >= 2, "others leave the queue to start or to end");
+                    }
+                    let ring = if task.status == 5 { &mut self.calls } else { &mut self.pending };
+                    ring.retain(|&p| p != r.id);
+                    ring.push_back(r.id);
+                }
+                E::TaskQueued(q) => {
+                    self.pending.retain(|&p| p != q.id);
+                    self.queued.insert(q.id);
+                    let task = self.tasks.get_mut(&q.id).expect("created");
+                    (task.at, task.since) = (q.ticket, now);
+                    assert_eq!((q.creator, q.group), (task.created.creator, task.group()));
+                    let queue = task.queue();
+                    if !self.queues.contains(&queue) {
+                        self.queues.push(queue);
+                    }
+                }
+                E::TaskStarted(s) => {
+                    self.pending.retain(|&p| p != s.id);
+                    self.queued.remove(&s.id);
+                    let task = self.tasks.get_mut(&s.id).expect("created");
+                    assert_eq!(s.creator, task.created.creator);
+                    (task.at, task.node, task.boosts) = (s.deadline, s.node, s.boosts);
+                    (task.status, task.began) = (3, now);
+                    let models = task.created.spec.models.clone();
+                    let n = self.node(s.node);
+                    (n.status, n.task, n.in_use, n.runs) = (2, (s.id, s.deadline), models, true);
+                }
+                E::TaskSucceeded(s) => {
+                    let task = &self.tasks[&s.id];
+                    assert_eq!((s.creator, s.node), (task.created.creator, task.node));
+                    // For a task that could have been sampled, the unpaid part is saved; for all others nothing is left.
+                    self.reserve += task.created.fee - s.paid;
+                    assert!(task.created.spec.redundancy == 1 || s.paid == task.created.fee);
+                    if task.boosts {
+                        self.boost(s.node, now, task.created.estimate);
+                    }
+                    let operator = self.nodes[&s.node].operator;
+                    self.account(operator).credit += s.paid;
+                    self.end(s.id);
+                    self.conclude(
+                        s.id,
+                        Outcome { state: 2, node: s.node, ended: now, resultDigest: s.resultDigest, ..NO_RECEIPT },
+                    );
+                }
+                E::TaskErrorReported(x) => {
+                    let task = self.end(x.id);
+                    assert_eq!((x.creator, x.node), (task.created.creator, task.node));
+                    self.account(task.created.creator).credit += x.refund;
+                    self.treasury.1 += task.created.fee - x.refund;
+                    let end = Outcome { state: 3, node: x.node, ended: now, code: x.code, refund: x.refund, ..NO_RECEIPT };
+                    self.conclude(x.id, end);
+                }
+                E::TaskAborted(a) => {
+                    let task = self.end(a.id);
+                    assert_eq!((a.creator, a.node), (task.created.creator, task.node));
+                    self.conclude(
+                        a.id,
+                        Outcome { state: 4 + a.reason, node: a.node, ended: now, refund: a.refund, ..NO_RECEIPT },
+                    );
+                    self.account(a.creator).credit += a.refund;
+                    self.reserve += task.created.fee - a.refund - a.startFee;
+                    if a.reason == 0 {
+                        self.penalise(task.node, now);
+                    }
+                    if a.beneficiary.is_zero() {
+                        self.treasury.1 += a.startFee;
+                    } else {
+                        self.account(a.beneficiary).credit += a.startFee;
+                    }
+                }
+                E::AnswerCommitted(c) => {
+                    let mut kept = B256::ZERO;
+                    kept[..24].copy_from_slice(&c.commitment[..]);
+                    if c.group == 0 {
+                        let task = self.tasks.get_mut(&c.id).expect("created");
+                        assert_eq!((task.node, c.block > 0), (c.node, true));
+                        (task.status, task.committed) = (4, (kept, now));
+                    } else {
+                        let m = self.member(c.group, c.node);
+                        (m.stage, m.moment, m.elapsed, m.answer) = (COMMITTED, now, now - m.began, kept);
+                        self.count_open(c.node, c.group);
+                    }
+                }
+                E::AnswerRevealed(r) => {
+                    if r.group > 0 {
+                        let m = self.member(r.group, r.node);
+                        (m.stage, m.answer) = (if r.kind == 0 { ANSWERED } else { FAILED }, r.value);
+                        if r.kind == 1 {
+                            self.count_closed(r.node, r.group);
+                        }
+                    }
+                }
+                E::TaskSampled(s) => {
+                    let task = self.tasks.get_mut(&s.id).expect("created");
+                    assert_eq!((s.node, s.creator), (task.node, task.created.creator));
+                    // Its deadline stays beside its node.
+                    (task.status, task.at) = (5, s.drawBlock);
+                    task.created.fee -= s.paid;
+                    self.calls.push_back(s.id);
+                    if s.beneficiary.is_zero() {
+                        self.reserve += s.paid;
+                    } else {
+                        self.account(s.beneficiary).credit += s.paid;
+                    }
+                }
+                E::GroupFormed(g) => {
+                    self.calls.retain(|&c| c != g.id);
+                    self.pending.retain(|&p| p != g.id);
+                    let task = self.tasks.get_mut(&g.id).expect("created");
+                    assert_eq!(g.creator, task.created.creator);
+                    let mut members: Vec<Member> =
+                        g.nodes.iter().map(|&node| Member { node, stage: CALLED, ..Member::default() }).collect();
+                    let sampled = task.created.spec.redundancy == 1;
+                    if sampled {
+                        let first = &mut members[0];
+                        assert_eq!((first.node, task.status), (task.node, 5));
+                        let (answer, moment) = task.committed;
+                        (first.stage, first.moment, first.elapsed, first.answer) =
+                            (COMMITTED, moment, moment - task.began, answer);
+                    }
+                    (task.status, task.node, task.boosts) = (6, 0, false);
+                    assert!(
+                        self.teams.insert(g.group, Team { id: g.id, formed: now, scored: g.scored, members }).is_none(),
+                        "the place was free"
+                    );
+                    self.places = self.places.max(g.group);
+                    if sampled {
+                        self.count_open(g.nodes[0], g.group);
+                    }
+                }
+                E::MemberCalled(m) => self.node(m.node).called = m.group,
+                E::MemberStarted(m) => {
+                    let member = self.member(m.group, m.node);
+                    (member.stage, member.moment, member.began) = (RUNNING, m.deadline, now);
+                    let models = self.tasks[&m.id].created.spec.models.clone();
+                    let n = self.node(m.node);
+                    if n.status == 1 {
+                        n.status = 2;
+                    }
+                    // One that waits apart is taken from there.
+                    (n.parked, n.waits, n.reserved) = (None, false, 0);
+                    if n.called == m.group {
+                        n.called = 0;
+                    }
+                    (n.task, n.in_use, n.runs) = ((m.id, m.deadline), models, true);
+                }
+                E::MemberTimedOut(m) => {
+                    // Right after a slash it is thrown out of the network, whatever it did. The group goes on without one that has not begun,
+                    // which still runs its own task. Otherwise its deadline was over.
+                    let slashed = self.slashed == Some(m.node);
+                    let member = self.member(m.group, m.node);
+                    assert!(matches!(member.stage, CALLED | RUNNING));
+                    if member.stage == CALLED && !slashed {
+                        (member.stage, member.moment) = (GONE, now);
+                        self.node(m.node).called = 0;
+                    } else if slashed {
+                        let late = member.stage == RUNNING && member.moment < now;
+                        member.moment = if late { member.moment } else { now };
+                        member.stage = GONE;
+                        self.free(m.node);
+                    } else {
+                        member.stage = TIMED_OUT;
+                        self.penalise(m.node, now);
+                        self.free(m.node);
+                    }
+                }
+                E::MemberJudged(j) => {
+                    let id = self.teams[&j.group].id;
+                    let (scored, estimate) = (self.teams[&j.group].scored, self.tasks[&id].created.estimate);
+                    let member = self.member(j.group, j.node);
+                    member.right = j.verdict == 1;
+                    let open = member.open();
+                    assert_eq!(member.stage > FAILED || member.stage == RUNNING, j.verdict == 5);
+                    let operator = self.nodes[&j.node].operator;
+                    self.account(operator).credit += j.paid;
+                    if j.verdict == 1 && scored {
+                        self.boost(j.node, now, estimate);
+                    }
+                    if j.verdict == 3 {
+                        self.penalise(j.node, now);
+                    }
+                    if open {
+                        self.count_closed(j.node, j.group);
+                    }
+                }
+                E::GroupSettled(g) => {
+                    let team = self.teams.remove(&g.group).expect("it was formed");
+                    let right: Vec<u32> = team.members.iter().filter(|m| m.right).map(|m| m.node).collect();
+                    if !team.scored && right.len() as u64 >= self.parameter("boostPool") {
+                        // Only now is it known how many agreed.
+                        let estimate = self.tasks[&g.id].created.estimate;
+                        right.iter().for_each(|&node| self.boost(node, now, estimate));
+                    }
+                    let rated = self.tasks[&g.id].created.spec.redundancy == 3;
+                    let app = self.applications.entry(g.creator.into_array()).or_default();
+                    if rated && app.profile.targeting < 2 {
+                        app.groups += 1;
+                        app.successes += (g.outcome == 0) as u32;
+                        app.members += team.members.len() as u32;
+                    }
+                    if g.outcome == 4 {
+                        // It is Pending again, as an event before told.
+                        let task = self.tasks.get_mut(&g.id).expect("created");
+                        assert_eq!((g.creator, team.id, g.reserve), (task.created.creator, g.id, self.reserve));
+                        task.status = 1;
+                        task.created.fee -= g.startFee;
+                        self.treasury.1 += g.startFee;
+                    } else {
+                        let task = self.end(g.id);
+                        assert_eq!((g.creator, team.id), (task.created.creator, g.id));
+                        self.reserve = g.reserve;
+                        self.account(g.creator).credit += g.refund;
+                        self.treasury.1 += g.startFee;
+                        let mut right = team.members.iter().filter(|m| m.right);
+                        let right = if rated {
+                            right.find(|m| m.answer == g.answer)
+                        } else {
+                            right.min_by_key(|m| (m.elapsed, m.moment))
+                        };
+                        let end = match (g.outcome, right) {
+                            (0, Some(m)) => Outcome { state: 2, node: m.node, resultDigest: g.answer, ..NO_RECEIPT },
+                            (1, _) => Outcome { state: 2, node: team.members[0].node, resultDigest: g.answer, ..NO_RECEIPT },
+                            _ => Outcome { state: 9, refund: g.refund, ..NO_RECEIPT },
+                        };
+                        self.conclude(g.id, Outcome { ended: now, ..end });
+                    }
+                }
+                E::NodeSlashed(s) => {
+                    self.node(s.node).stake -= s.stake;
+                    let a = self.account(s.operator);
+                    a.unbonding -= s.unbonding;
+                    a.credit -= s.credit;
+                    a.kicked = true;
+                    self.burnt += s.stake + s.unbonding + s.credit;
+                }
+                E::GpuGroupListed(g) => {
+                    if g.listed {
+                        self.listed.insert(g.group);
+                    } else {
+                        self.listed.remove(&g.group);
                     }
                 }
             }
-            all.sort_unstable();
-            all
-        };
-        assert_eq!(listed(Among::Idle), self.idle().map(|(&i, _)| i).collect::<Vec<_>>());
-        let active = self.nodes.iter().filter(|(_, n)| n.status != 0 && !n.aside);
-        assert_eq!(listed(Among::Active), active.map(|(&i, _)| i).collect::<Vec<_>>());
-        for &g in self.groups.values() {
-            assert_eq!(registry::listed(&*net.host, GpuGroup(g)), self.listed.contains(&g));
-        }
-        let queues: BTreeSet<u32> = self.queue.iter().map(Task::queue).collect();
-        for queue in queues {
-            let (_, tasks) = net.queued_tasks(QueueId(queue), 0, 256).unwrap();
-            let mine: Vec<&Task> = self.queue.iter().filter(|t| t.queue() == queue).collect();
-            assert_eq!(tasks.len(), mine.len());
-            for v in &tasks {
-                Self::same(v, mine.iter().find(|t| t.id == v.id).expect("queued"), 2);
-            }
-        }
-        if full {
-            for (&m, list) in &self.holders {
-                if m > 0 {
-                    assert_eq!(
-                        net.holders_view(ModelId(m), 0, 256).unwrap(),
-                        (list.len() as u32, list.iter().map(|&n| NodeId(n)).collect())
-                    );
-                }
-            }
-        }
-    }
-
-    fn compare_validation<H: Host>(&self, net: &Network<H>) {
-        let calls = net.validator_draws_view(0, 256).unwrap();
-        assert_eq!(calls.len(), self.calls.len(), "calls");
-        for (v, call) in calls.iter().zip(&self.calls) {
-            let task = self.nodes[&call.node].task.as_ref();
-            match task.filter(|t| t.id == call.id && matches!(t.part, Part::Calling(_))) {
-                Some(_) => assert_eq!((v.id, v.node, v.status, v.drawBlock), (call.id, call.node, 5, call.block)),
-                None => assert_eq!((v.id, v.status), (0, 0), "its task is gone"),
-            }
-        }
-        for place in 1..=self.places {
-            let v = net.group_view(place);
-            let Some(team) = self.teams.get(&place) else {
-                assert_eq!(v.id, 0, "there is no group at {place}");
-                continue;
+            self.slashed = match e {
+                E::NodeSlashed(s) => Some(s.node),
+                E::MemberTimedOut(m) => self.slashed.filter(|&node| node == m.node),
+                _ => None,
             };
-            let (task, opens) = (&team.task, team.opens(self.now));
-            assert_eq!(
-                (
-                    v.group,
-                    v.id,
-                    v.creator.into_array(),
-                    v.fee,
-                    v.kind,
-                    v.images,
-                    v.estimate as u64,
-                    (v.redundancy, v.sampleBps as u128),
-                    v.scored
-                ),
-                (
-                    place,
-                    task.id,
-                    task.creator,
-                    task.fee,
-                    task.kind,
-                    task.images,
-                    task.estimate,
-                    (task.policy, task.sample_bps),
-                    team.scored
-                )
-            );
-            let closes = opens.map_or(0, |opens| opens + self.set["revealWindow"]);
-            assert_eq!((v.opens, v.closes), (opens.unwrap_or(0), closes), "reveals at {place}");
-            assert_eq!(v.members.len(), team.members.len().max(3), "members at {place}");
-            for (i, v) in v.members.iter().enumerate() {
-                let Some(m) = team.members.get(i) else {
-                    assert_eq!((v.node, v.stage), (0, 0));
-                    continue;
-                };
-                assert!(!team.members[..i].iter().any(|other| other.node == m.node), "{} twice at {place}", m.node);
-                assert_eq!(
-                    (v.node, v.stage, v.moment, v.elapsed as u64, v.answer),
-                    (m.node, m.stage, m.moment, m.elapsed, m.answer)
-                );
-            }
         }
-    }
-
-    fn same(v: &IMuster::TaskView, t: &Task, status: u8) {
-        let at = [0, v.drawBlock, v.ticket, v.deadline, v.deadline, v.deadline, v.deadline][status as usize];
-        assert_eq!((v.status, v.drawBlock + v.ticket + v.deadline), (status, at));
-        assert_eq!((v.kind, v.redundancy, v.sampleBps as u128), (t.kind, t.policy, t.sample_bps));
-        assert_eq!(
-            (
-                v.id,
-                v.creator.into_array(),
-                v.fee,
-                v.estimate as u64,
-                v.timeLimit as u64,
-                v.startFeeBps as u128,
-                v.vram,
-                v.gpu,
-                &v.models,
-                at,
-                v.boosts
-            ),
-            (t.id, t.creator, t.fee, t.estimate, t.limit, t.bps, t.vram, t.gpu.unwrap_or(0), &t.models, t.at, t.boosts)
-        );
     }
 }

@@ -6,6 +6,7 @@
 use super::*;
 use muster_core::adaptive::{HillClimber, Settings, Tally};
 use muster_core::reputation::{Algorithm, Exact, Rule};
+use muster_protocol::Network;
 
 /// One as a wad.
 const ONE: u64 = 1_000_000_000_000_000_000;
