@@ -8,6 +8,7 @@
 //! | [`calls`] | `calldata` | calls of every function on a small network: a panic, an error that the interface does not know of the function, money that is nobody's, a view that writes, an encoding that is not the interface's |
 //! | [`lines`] | `lines` | lines of an executor: a panic, a line that is read as another |
 //! | [`operations`] | `operations` | operations on the contract and on the model: any difference, after each |
+//! | [`programs`] | `programs` | the same operations on the compiled programs, on the node: any difference from the model, or from the same code compiled for this machine |
 //! | [`router`] | `router` | calls of the router before programs of every kind: an answer that its page does not say |
 //! | [`rpc`] | `rpc` | requests to the local node: a panic, no answer, an answer that is none |
 //! | [`settings`] | `settings` | the agent's configuration: a panic, something taken that cannot work |
@@ -21,6 +22,7 @@ pub mod calls;
 #[cfg(not(test))]
 pub mod lines;
 pub mod operations;
+pub mod programs;
 pub mod router;
 pub mod rpc;
 #[cfg(not(test))]
@@ -65,6 +67,7 @@ pub const TARGETS: &[Target] = &[
     #[cfg(not(test))]
     Target { name: "lines", run: lines::run },
     Target { name: "operations", run: operations::run },
+    Target { name: "programs", run: programs::run },
     Target { name: "router", run: router::run },
     Target { name: "rpc", run: rpc::run },
     #[cfg(not(test))]

@@ -10,7 +10,7 @@ use std::cell::Cell;
 const MOST: usize = 192;
 
 /// Operators of a network.
-const OPERATORS: u64 = 14;
+pub(crate) const OPERATORS: u64 = 14;
 
 /// The operations that bytes say, after the preparation of one of three networks: an empty one, one in which tasks are validated, one in
 /// which groups are chosen by ratings. Their values are of the ranges that the random operations have.
