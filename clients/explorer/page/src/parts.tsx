@@ -1,5 +1,5 @@
 /** Small things that several views show. */
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Head } from "./api";
 import { config } from "./config";
@@ -14,6 +14,23 @@ export const AccountLink = ({ of }: { of: string }) => (
     {clip(of)}
   </a>
 );
+
+/** A text field that is taken when it is left. Until then a live update, which draws the view anew, leaves what was typed alone. */
+export function Typed({ value, onTaken, ...rest }: { value: string | number; onTaken: (text: string) => void } & Omit<JSX.InputHTMLAttributes, "value" | "onInput" | "onChange">) {
+  const [typed, setTyped] = useState<string | undefined>(undefined);
+  return (
+    <input
+      type="text"
+      {...rest}
+      value={typed ?? value}
+      onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+      onChange={({ currentTarget }) => {
+        setTyped(undefined);
+        onTaken(currentTarget.value.trim());
+      }}
+    />
+  );
+}
 
 /** Puts a text where it can be pasted. */
 export function Copy({ text, what }: { text: string; what: string }) {

@@ -414,6 +414,7 @@ describe("what a new user meets", () => {
     const slow = await startIndexer({ url: all.network.url, address: all.network.address, directory: all.directory, name: "behind", behind: true, settings });
     const site = await serve(all.directory, { indexer: slow.origin });
     const context = await all.browser.newContext({ viewport: LAPTOP });
+    context.setDefaultTimeout(120_000);
     const page = await context.newPage();
     await page.goto(`${site.origin}/#/network`);
     const head = await all.network.client.getBlockNumber({ cacheTime: 0 });
@@ -557,6 +558,20 @@ describe("what a new user meets", () => {
     await close(page);
   });
 
+  test("half-typed text outlives a live update", async () => {
+    const page = await open("tasks");
+    await shown(page, 'table[data-table="tasks"]');
+    const field = page.locator("form[aria-label='Which tasks'] label", { hasText: /^Creator/ }).locator("input");
+    await field.pressSequentially("0xAb");
+    const { id } = await all.network.client.createTask({ kind: TaskKind.gpt, input: "while somebody types", value: FEE, dispatch: true });
+    await shown(page, `table[data-table="tasks"] a:text-is("#${id}")`);
+    assert.equal(await field.inputValue(), "0xAb");
+    await field.press("Enter");
+    await page.getByText("The creator must be an address").waitFor();
+    assert.match(page.url(), /creator=0xAb/);
+    await close(page);
+  });
+
   test("a model that nobody holds does not keep a task from running, and the page says so", async () => {
     const { client } = all.network;
     const { id } = await client.createTask({ kind: TaskKind.gpt, input: "for a model of nobody", models: ["nobody/holds-it"], value: FEE });
@@ -609,6 +624,7 @@ describe("what a new user meets", () => {
     assert.equal((await get("/api/list/tasks?limit=100000")).status, 400);
     // The usual view of a task: the page, the data, and the chain's blocks and transactions that are checked.
     const context = await all.browser.newContext({ viewport: LAPTOP });
+    context.setDefaultTimeout(120_000);
     const page = await context.newPage();
     let [requests, bytes] = [0, 0];
     const cdp = await context.newCDPSession(page);

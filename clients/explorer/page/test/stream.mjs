@@ -52,6 +52,7 @@ export async function stream(all, open, number, caughtUp) {
   const pages = [];
   for (const view of ["live", "tasks"]) pages.push([view, await open(view)]);
   const empty = await all.browser.newPage();
+  empty.setDefaultTimeout(120_000);
   await empty.setContent('<div style="height: 9000px"></div>');
   const { processInfo } = await (await all.browser.newBrowserCDPSession()).send("SystemInfo.getProcessInfo");
   const renderers = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);

@@ -8,7 +8,7 @@ import { config } from "../config";
 import { KIND, POLICY, count, duration, money } from "../format";
 import { useAsked } from "../live";
 import { groupsWanted, gpuName } from "../names";
-import { AccountLink, Answer, Figure, Figures, Hex, NodeLink, TaskLink } from "../parts";
+import { AccountLink, Answer, Figure, Figures, Hex, NodeLink, TaskLink, Typed } from "../parts";
 import { type Call, chainClient, connect, disconnect, isElsewhere, refusal, switchChain, useWallet } from "../wallet";
 import { Act as Doing, Withdraw } from "./acts";
 
@@ -170,7 +170,7 @@ function Create() {
             </label>
             <label>
               {["Images", "Requests", "Seconds"][kind]}
-              <input type="number" min={1} value={units} onChange={({ currentTarget }) => setUnits(Math.max(1, Math.floor(Number(currentTarget.value)) || 1))} />
+              <Typed type="number" min={1} value={units} onTaken={(text) => setUnits(Math.max(1, Math.floor(Number(text)) || 1))} />
             </label>
             <label>
               Policy
@@ -196,12 +196,12 @@ function Create() {
             {!gpu && (
               <label>
                 Least memory of the GPU, GiB
-                <input type="number" min={0} value={vram} onChange={({ currentTarget }) => setVram(Math.max(0, Math.floor(Number(currentTarget.value)) || 0))} />
+                <Typed type="number" min={0} value={vram} onTaken={(text) => setVram(Math.max(0, Math.floor(Number(text)) || 0))} />
               </label>
             )}
             <label>
               Models, with commas between
-              <input type="text" value={models} onChange={({ currentTarget }) => setModels(currentTarget.value)} placeholder="none" />
+              <Typed value={models} onTaken={setModels} placeholder="none" />
               <small>One that nobody holds does not keep the task from running: its node fetches it first.</small>
             </label>
             <label>
@@ -222,7 +222,7 @@ function Create() {
             </label>
             <label>
               Fee, {config.symbol}
-              <input type="text" inputMode="decimal" value={fee} placeholder={known ? formatEther(known.least) : ""} onChange={({ currentTarget }) => setFee(currentTarget.value.trim())} />
+              <Typed inputMode="decimal" value={fee} placeholder={known ? formatEther(known.least) : ""} onTaken={setFee} />
               <small>{known ? `at least ${money(known.least)}; it should take ${duration(known.estimated)}, and at most ${duration(known.timeLimit)}` : (terms as string | undefined)}</small>
             </label>
           </form>

@@ -4,7 +4,7 @@ import { config } from "../config";
 import { count, money, percent, times } from "../format";
 import { chainNow, useAsked } from "../live";
 import { groupsWanted, tauWanted } from "../names";
-import { Answer, Figure, Figures } from "../parts";
+import { Answer, Figure, Figures, Typed } from "../parts";
 import { choose, useHere } from "../router";
 import { NODE, NodeTable } from "./nodes";
 
@@ -50,7 +50,7 @@ export function FleetView() {
       <form class="card controls" onSubmit={(event) => event.preventDefault()}>
         <label>
           Node numbers, kept in this page's address: bookmark or share it
-          <input type="text" inputMode="numeric" value={own.join(", ")} placeholder="1, 2, 3" onChange={({ currentTarget }) => choose({ nodes: numbers(currentTarget.value).join() })} />
+          <Typed inputMode="numeric" value={own.join(", ")} placeholder="1, 2, 3" onTaken={(text) => choose({ nodes: numbers(text).join() })} />
         </label>
       </form>
       <Answer asked={asked}>

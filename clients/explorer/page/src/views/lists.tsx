@@ -4,7 +4,7 @@ import { type Row, ask, isCut, list } from "../api";
 import { KIND, POLICY, count, moment, money } from "../format";
 import { useAsked, useLive } from "../live";
 import { groupsWanted, gpuName, nameMap, tauWanted } from "../names";
-import { AccountLink, Answer, Copy, Figure, Figures, ModelLink, NodeLink, Outside, TaskLink, modelName } from "../parts";
+import { AccountLink, Answer, Copy, Figure, Figures, ModelLink, NodeLink, Outside, TaskLink, Typed, modelName } from "../parts";
 import { address, choose, useHere } from "../router";
 import { PagedTable } from "../table";
 import { NodePages, TaskPages } from "./nodes";
@@ -89,15 +89,15 @@ export function Tasks() {
               <Select list="tasks" name="model" label="Model" options={[["", "any"], ...models.map(({ id, name }) => [String(id), name!] as const)]} />
               <label>
                 Creator
-                <input type="text" value={query.get("creator") ?? ""} placeholder="0x…" spellcheck={false} onChange={({ currentTarget }) => set("tasks", "creator", currentTarget.value.trim())} />
+                <Typed value={query.get("creator") ?? ""} placeholder="0x…" spellcheck={false} onTaken={(text) => set("tasks", "creator", text)} />
               </label>
               <label>
                 Created from (UTC)
-                <input type="date" value={dayOf(Number(query.get("from")))} onChange={({ currentTarget }) => set("tasks", "from", currentTarget.value && String(secondsOf(currentTarget.value)))} />
+                <Typed type="date" value={dayOf(Number(query.get("from")))} onTaken={(day) => set("tasks", "from", day && String(secondsOf(day)))} />
               </label>
               <label>
                 to, inclusive
-                <input type="date" value={dayOf(Number(query.get("to")) - DAY)} onChange={({ currentTarget }) => set("tasks", "to", currentTarget.value && String(secondsOf(currentTarget.value) + DAY))} />
+                <Typed type="date" value={dayOf(Number(query.get("to")) - DAY)} onTaken={(day) => set("tasks", "to", day && String(secondsOf(day) + DAY))} />
               </label>
               {isFiltered && (
                 <p>
@@ -185,7 +185,7 @@ export function Models() {
       <form class="card controls filters" onSubmit={(event) => event.preventDefault()} aria-label="Which models">
         <label>
           A part of the name
-          <input type="text" value={name} onChange={({ currentTarget }) => set("models", "name", currentTarget.value.trim())} />
+          <Typed value={name} onTaken={(text) => set("models", "name", text)} />
         </label>
       </form>
       <PagedTable
