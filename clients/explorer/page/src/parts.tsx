@@ -1,5 +1,5 @@
 /** Small things that several views show. */
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Head } from "./api";
 import { config } from "./config";
@@ -16,12 +16,13 @@ export const AccountLink = ({ of }: { of: string }) => (
 );
 
 /** A text field that is taken when it is left. Until then a live update, which draws the view anew, leaves what was typed alone. */
-export function Typed({ value, onTaken, ...rest }: { value: string | number; onTaken: (text: string) => void } & Omit<JSX.InputHTMLAttributes, "value" | "onInput" | "onChange">) {
+export function Typed({ value, type = "text", onTaken, ...rest }: { value: string | number; type?: "text" | "number" | "date"; onTaken: (text: string) => void; min?: number; placeholder?: string; inputMode?: "decimal" | "numeric"; spellcheck?: boolean }) {
   const [typed, setTyped] = useState<string | undefined>(undefined);
   return (
     <input
-      type="text"
       {...rest}
+      // Preact's types know one kind of field at a time.
+      type={type as "number"}
       value={typed ?? value}
       onInput={({ currentTarget }) => setTyped(currentTarget.value)}
       onChange={({ currentTarget }) => {
