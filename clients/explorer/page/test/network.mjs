@@ -66,19 +66,24 @@ export async function startIndexer({ url, address, directory, name = "pglite", s
   return { origin, start, stop, said: () => said };
 }
 
-/** The built page, configured as for any static server. */
-export async function serve(directory, config) {
-  const site = join(directory, `site-${Math.random().toString(36).slice(2)}`);
-  cpSync(join(page, "dist"), site, { recursive: true });
-  execFileSync("node", [join(page, "configure.mjs"), site, ...Object.entries(config).map(([name, value]) => `${name}=${value}`)]);
+/** A folder's files, as any static server gives them. */
+export async function serveFiles(directory) {
   const server = createServer((request, response) => {
     const path = request.url.split("?")[0];
-    const file = join(site, path === "/" ? "index.html" : path.replaceAll("..", ""));
+    const file = join(directory, path === "/" ? "index.html" : path.replaceAll("..", ""));
     if (!existsSync(file)) return void response.writeHead(404).end();
     response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(readFileSync(file));
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { origin: `http://127.0.0.1:${server.address().port}`, directory: site, close: () => (server.closeAllConnections(), new Promise((resolve) => server.close(resolve))) };
+  return { origin: `http://127.0.0.1:${server.address().port}`, directory, close: () => (server.closeAllConnections(), new Promise((resolve) => server.close(resolve))) };
+}
+
+/** The built page, configured as for any static server. */
+export function serve(directory, config) {
+  const site = join(directory, `site-${Math.random().toString(36).slice(2)}`);
+  cpSync(join(page, "dist"), site, { recursive: true });
+  execFileSync("node", [join(page, "configure.mjs"), site, ...Object.entries(config).map(([name, value]) => `${name}=${value}`)]);
+  return serveFiles(site);
 }
 
 /** The browser that is there; CHROMIUM names another. */
