@@ -121,7 +121,8 @@ pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize,
 
 fn drive_some<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) -> Tally {
     let seen = drive_all("driven", fresh, seeds, length, operators, operations);
-    let events = events_of("nodes").chain(events_of("tasks")).filter(|name| !NOT_PLAIN.contains(name));
+    let is_plain = |name: &&str| !VALIDATED_NODES.contains(name) && !BY_REASON.contains(name);
+    let events = events_of("nodes").chain(events_of("tasks")).filter(is_plain);
     demand(&seen, events.chain(PLAIN), least);
     seen
 }
@@ -172,7 +173,7 @@ fn drive_all<S: System>(
 
 /// The events that `abi/IMuster.sol` declares under a heading. The runs demand them, so only those are named here that happen in another
 /// network than their heading says.
-fn events_of(subject: &str) -> impl Iterator<Item = &'static str> {
+pub fn events_of(subject: &str) -> impl Iterator<Item = &'static str> {
     let heading = format!("-- events of {subject}\n");
     let (_, from) = SOURCE.split_once(&heading).expect("a heading of the interface");
     let to = from.find("    // --").expect("another heading");
@@ -181,8 +182,11 @@ fn events_of(subject: &str) -> impl Iterator<Item = &'static str> {
     events.into_iter()
 }
 
-/// Events of nodes that happen only where most tasks are validated; and one that is counted by its reason.
-const NOT_PLAIN: [&str; 5] = ["NodeKickedOut", "NodeSetAside", "NodeWaits", "ScoreRecorded", "TaskAborted"];
+/// Events of nodes that take a validation.
+pub const VALIDATED_NODES: [&str; 4] = ["NodeKickedOut", "NodeSetAside", "NodeWaits", "ScoreRecorded"];
+
+/// Counted by its reason.
+const BY_REASON: [&str; 1] = ["TaskAborted"];
 
 /// Events of validation that happen only where groups are chosen by ratings.
 const NOT_VALIDATED: [&str; 3] = ["GroupChosen", "NodeRated", "ProfileSet"];
