@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use alloy::primitives::U256;
 use alloy::sol_types::SolCall;
 use anyhow::Result;
-use muster_client::{pause, show_amount, Head, IMuster};
+use muster_client::{pause, show_amount, Fate, Head, IMuster};
 use serde_json::json;
 
 use crate::answers::{Answers, Called};
@@ -138,16 +138,23 @@ impl Answers {
         Ok(())
     }
 
+    /// The stamp of a pause that was sent and is in no block yet: another one would only wait behind it.
+    async fn open_pause(&self) -> Result<Option<String>> {
+        let Some(stamp) = self.shared.journal.fact(&ours(self.number))? else { return Ok(None) };
+        let sent = self.account.sender().named(&format!("pause {stamp}")).await;
+        Ok(sent.filter(|sent| sent.fate == Fate::Open).map(|_| stamp))
+    }
+
     /// Pauses the node if there is a reason. Resumes it if there is none, the node is fit, and the pause was the agent's.
     pub async fn pause_or_resume(&self, status: u8, fit: bool) -> Result<()> {
         let journal = &self.shared.journal;
         let reasons = journal.pauses(self.number)?;
         let metrics = OfNode(&self.shared.metrics, &self.name);
         metrics.set_all("paused_by_agent", "why", reasons.iter().map(|why| (why.clone(), 1.0)));
-        let stamp = stamp();
         match (status, reasons.is_empty()) {
             (1 | 2, false) => {
-                journal.set_fact(&ours(self.number), &stamp.to_string())?;
+                let stamp = self.open_pause().await?.unwrap_or_else(|| stamp().to_string());
+                journal.set_fact(&ours(self.number), &stamp)?;
                 match self.call(&format!("pause {stamp}"), pause::calldata(&reasons)).await? {
                     Called::Done(_) => say!("{}: paused, because of {}", self.name, reasons.join(", ")),
                     Called::Refused(refusal) => say!("{}: not paused yet: {refusal}", self.name),

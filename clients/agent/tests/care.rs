@@ -524,7 +524,7 @@ async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
     }
     let at = free();
     let agent = listening(&mut site, at, "").await;
-    let _running = agent.start(None);
+    let mut running = agent.start(None);
     until_status(&site, &agent, 1).await;
     let chain = site.world.node.unwrap().chain().clone();
     let address = PrivateKeySigner::from_bytes(&agent.key).unwrap().address();
@@ -541,6 +541,25 @@ async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
     chain.set_balance(address, call * U256::from(8));
     until_status(&site, &agent, 1).await;
     assert_eq!(count::<IMuster::resumeCall>(&calls_by(&site, agent.key).await), 1);
+
+    // Less than the pause itself may take: it waits for ether, and no second one behind it, also after a restart.
+    chain.set_balance(address, call / U256::from(2));
+    site.until("a pause waits", async || opens(&agent).then_some(())).await;
+    running.kill();
+    let _running = agent.start(None);
+    site.until("it says why", async || agent.log().contains("has not been mined yet: the node says: insufficient").then_some(()))
+        .await;
+    chain.set_balance(address, call * U256::from(8));
+    let resumed = async || count::<IMuster::resumeCall>(&calls_by(&site, agent.key).await) == 2;
+    site.until("it comes back", async || resumed().await.then_some(())).await;
+    assert_eq!(count::<IMuster::pauseCall>(&calls_by(&site, agent.key).await), 2);
+}
+
+/// Whether the agent has a transaction that is in no block.
+fn opens(agent: &Agent) -> bool {
+    let accounts = std::fs::read_dir(agent.home.join("state/transactions")).unwrap().flatten();
+    let files = accounts.flat_map(|account| std::fs::read_dir(account.path()).into_iter().flatten().flatten());
+    files.into_iter().any(|file| std::fs::read_to_string(file.path()).is_ok_and(|text| text.contains("\"fate\":\"open\"")))
 }
 
 #[tokio::test]

@@ -76,6 +76,17 @@ struct Live {
     attempts: usize,
 }
 
+impl Live {
+    /// The last complaint about a transaction, or about the first one before it, which nodes must take first.
+    fn trouble_of(&self, nonce: u64) -> Option<String> {
+        if let Some(trouble) = self.trouble.get(&nonce) {
+            return Some(trouble.clone());
+        }
+        let first = self.journal.all().find(|entry| entry.fate == Fate::Open && entry.nonce < nonce)?;
+        self.trouble.get(&first.nonce).map(|trouble| format!("transaction {} before it: {trouble}", first.nonce))
+    }
+}
+
 /// An account's transactions. One process sends for an account; its directory, where it has one, is locked.
 pub struct Sender {
     endpoints: Endpoints,
@@ -368,7 +379,7 @@ impl Sender {
             let (fate, trouble) = {
                 let live = self.live.lock().await;
                 let entry = live.journal.get(nonce).ok_or(Error::UnknownTransaction(nonce))?;
-                (entry.fate.clone(), live.trouble.get(&nonce).cloned())
+                (entry.fate.clone(), live.trouble_of(nonce))
             };
             match fate {
                 Fate::Displaced => return Err(Error::Displaced { nonce }),

@@ -230,6 +230,21 @@ async fn no_more_is_paid_than_the_ceiling() {
 }
 
 #[tokio::test]
+async fn a_transaction_behind_one_that_no_node_takes_says_why_that_one_waits() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    node.set(|ways| &ways.poor, true);
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), Sending { patience: Duration::from_millis(300), ..quick() }).await;
+    for nonce in 0..2 {
+        assert_eq!(sender.submit(request(nonce)).await.unwrap(), nonce);
+    }
+    let said = sender.wait(1).await.unwrap_err().to_string();
+    let wanted = "transaction 1 has not been mined yet: transaction 0 before it: the node says: insufficient funds";
+    assert!(said.starts_with(wanted), "{said}");
+}
+
+#[tokio::test]
 async fn transactions_go_in_their_order_and_wait_for_each_other() {
     let chain = Chain::new();
     let node = Node::start(&chain).await;
