@@ -17,7 +17,7 @@
 #   indexer        clients/explorer; always on the embedded node, as is page
 #   executors      those of clients/agent, by themselves
 #   site           the documentation's, by script/site
-#   runbook        incidents of docs/runbook.md, on a node of its own; needs muster built
+#   runbook        incidents of docs/runbook.md, on nodes of its own; needs muster and muster-agent built
 #   cargo-stylus   which cargo-stylus.sh builds the first time
 #
 # Longer forms: script/bench estimates, clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh,
@@ -160,7 +160,16 @@ play() {
       node --test --test-reporter spec ../../script/book/test.mjs
       ;;
     runbook)
-      MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster MUSTER_COMMAND=$(built muster) ./runbook.sh
+      # Both wait most of the time.
+      local failed= agents
+      MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster MUSTER_COMMAND=$(built muster)
+      export MUSTER_DEVNODE MUSTER_CLI MUSTER_COMMAND
+      ./runbook-agents.sh >"$work/agents.log" 2>&1 &
+      agents=$!
+      ./runbook.sh || failed=yes
+      wait $agents || failed=yes
+      cat "$work/agents.log"
+      [ -z "$failed" ]
       ;;
     cast)
       deploy cast

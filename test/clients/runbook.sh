@@ -1,70 +1,11 @@
 #!/usr/bin/env bash
 # Six incidents of docs/runbook.md, played by its commands on development nodes of its own, whose time it moves. They are a bad program
 # proposed and withdrawn, an owner's key stolen, the reserve empty, a queue held, an operator who leaves, and programs expired. Also the
-# rehearsal of a parameter on a copy of such a node. Needs muster, muster-dev and muster-devnode built (MUSTER_COMMAND, MUSTER_CLI and
-# MUSTER_DEVNODE name others) and the programs (script/build); cast is the one that script/setup or run.sh installed, or the path's.
+# rehearsal of a parameter on a copy of such a node. Needs muster, muster-dev and muster-devnode built and the programs (script/build); cast
+# is the one that script/setup or run.sh installed, or the path's. runbook-agents.sh plays those in which agents run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-bin=${CARGO_TARGET_DIR:-target}/debug
-muster=${MUSTER_COMMAND:-$bin/muster} deployer=${MUSTER_CLI:-$bin/muster-dev} devnode=${MUSTER_DEVNODE:-$bin/muster-devnode}
-for tool in "$muster" "$deployer" "$devnode"; do
-  [ -x "$tool" ] || { echo "runbook: $tool is not built" >&2; exit 1; }
-done
-# The package's launcher loses the exit status.
-cast=$(ls test/clients/node_modules/@foundry-rs/cast-*/bin/cast node_modules/@foundry-rs/cast-*/bin/cast 2>/dev/null | head -n 1 || true)
-cast() { command "${cast:-cast}" "$@"; }
-# A field of the JSON on standard input.
-field() { node -p "JSON.parse(require('fs').readFileSync(0, 'utf8'))$1"; }
-work=$(mktemp -d)
-nodes=()
-trap '[ ${#nodes[@]} = 0 ] || kill "${nodes[@]}" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-
-die() { echo "runbook: $*" >&2; exit 1; }
-# says TEXT COMMAND ...: it succeeds, and prints the text.
-says() {
-  local out
-  out=$("${@:2}" 2>&1) || die "${*:2} failed: $out"
-  grep -qF -- "$1" <<<"$out" || die "${*:2} does not say \"$1\": $out"
-}
-# refused TEXT COMMAND ...: it fails, and says why.
-refused() {
-  local out
-  ! out=$("${@:2}" 2>&1) || die "${*:2} was not refused: $out"
-  grep -qF -- "$1" <<<"$out" || die "${*:2} does not say \"$1\": $out"
-}
-
-# start NAME FLAG ...: a node, whose URL is then in $url.
-start() {
-  "$devnode" --port 0 "${@:2}" >"$work/$1.log" 2>&1 &
-  nodes+=($!)
-  url=
-  while [ -z "$url" ]; do
-    kill -0 "${nodes[-1]}" 2>/dev/null || die "the node did not start: $(cat "$work/$1.log")"
-    sleep 0.1
-    url=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$work/$1.log")
-  done
-}
-start node
-RPC_URL=$url
-export RPC_URL ETH_RPC_URL=$RPC_URL MUSTER_HOME=$work/home NO_COLOR=1 FOUNDRY_DISABLE_NIGHTLY_WARNING=1
-owner=0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659 # the public key of every nitro development chain
-# The first accounts of the test mnemonic.
-clean=0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80
-operator=0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d
-application=0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a
-address() { cast wallet address --private-key "$1"; }
-as() { PRIVATE_KEY=$1 "$muster" "${@:2}"; }
-# Runs a command of the deployer.
-dev() { PRIVATE_KEY=$owner DEPLOYMENTS=$work/deployments MIN_PRICE=1 "$deployer" "$@"; }
-rpc() { cast rpc "$@" >/dev/null; }
-later() { rpc evm_increaseTime "$1" && rpc evm_mine; }
-network() { as "$owner" network --json | field ".$1"; }
-same() { [ "$2" = "$3" ] || die "$1 is $2, not $3"; }
-
-dev deploy >"$work/deploy.log" 2>&1 || die "$(cat "$work/deploy.log")"
-MUSTER=$(field .address <"$work"/deployments/*.json)
-export MUSTER
+source test/clients/rehearsal.sh
 
 echo "a bad program: proposed, recognised, withdrawn"
 wrong=$(field .programs.reputation.address <"$work"/deployments/*.json)
@@ -220,6 +161,20 @@ says 'NodeQuit' as "$operator" node quit
 refused NothingToWithdraw as "$operator" node withdraw
 later 86401
 says 'stake: 400000000000000000000' as "$operator" node withdraw --to "$(address "$clean")"
+
+echo "a bad program accepted: recognised, and repaired by the right deployment"
+# The treasury is still the one that the deployer took.
+repair() { TREASURY=$(address "$owner") PRIVATE_KEY=$clean DEPLOYMENTS=$work/deployments MIN_PRICE=1 "$deployer" deploy; }
+says 'ProgramsProposed' as "$clean" admin propose-programs "$wrong" withdraw
+later 604801
+says '1 functions lead to' as "$operator" admin accept-programs "$wrong" withdraw
+refused 'UnknownFunction { selector: 0x51cff8d9 }' as "$operator" node withdraw
+says 'PausedChanged { on: true }' as "$clean" admin stop
+says '1 functions will lead to' repair
+later 604801
+says '1 functions now lead to' repair
+says 'PausedChanged { on: false }' as "$clean" admin start
+refused NothingToWithdraw as "$operator" node withdraw
 
 echo "programs expired: activated again by anybody"
 later 34560000

@@ -54,6 +54,8 @@ for line in sys.stdin:
         text = file.read()
     if text == "what no executor survives":
         sys.exit(3)
+    if does.startswith("differs on ") and does.removeprefix("differs on ") in text:
+        does = "differs"
     answer = (text[::-1] + {"differs": "!", "rolls": os.urandom(8).hex()}.get(does, "")).encode()
     if does.startswith("shows") and run.get("stream"):
         # The first half, then the other when it is told to go on; or text that it does not answer.
