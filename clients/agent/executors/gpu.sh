@@ -4,7 +4,7 @@
 #   gpu.sh pack                   programs and contract, 140 MB without symbols, into .muster/card, which the others then use: before the copy to such a machine
 #   gpu.sh all                    on a card all that is asked of one, in hours: test, determinism of 1b and of 8b, work, and the page
 #   gpu.sh dry                    the same on any machine in minutes: small models and short texts, the tables printed, no number kept
-#   gpu.sh test [NAME ...]        tests of the executors `transformers`, `diffusers`, and `openai` with a real server
+#   gpu.sh test [NAME ...]        tests of the executors `transformers`, `diffusers`, and `openai` with a real server, and of a text read along
 #   gpu.sh determinism [...]      which settings give identical answers: adds to docs/research/determinism.json. --help lists what can be left out, and --minutes ends it
 #   gpu.sh work [...]             an agent with NVML's facts, tasks of all policies, and what Muster costs a card: docs/research/cards.json
 #   gpu.sh page                   writes docs/research/determinism.md anew from both files; determinism and work do it themselves

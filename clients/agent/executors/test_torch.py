@@ -1,8 +1,10 @@
 """Tests of the executors that need torch: `gpu.sh test` runs them, on the card where there is one, else on the processor."""
 
+import hashlib
 import io
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from PIL import Image  # noqa: E402
 from trial import Executor, golden  # noqa: E402
 
 import seeded  # noqa: E402
+import work  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 HOME = tempfile.TemporaryDirectory()
@@ -212,6 +215,122 @@ class RealServer(unittest.TestCase):
             self.assertEqual(name, "done", result)
             self.assertEqual(executor.run("gpt", given)[1], result)
         self.assertEqual(executor.ended, 0)
+
+
+# A reader by the TypeScript package: a line of JSON for each piece. The last one has the result.
+READER = """
+import { createPublicClient, http } from "viem";
+import { answerTexts, streamTask } from "muster-client/stream";
+const [url, address, id] = process.argv.slice(1);
+const client = createPublicClient({ pollingInterval: 250, transport: http(url) });
+const texts = answerTexts();
+for await (const { text, result } of streamTask(client, { address, id: BigInt(id) })) {
+  const proven = result && { digest: result.digest, store: result.store, bytes: Buffer.from(result.bytes).toString("hex") };
+  console.log(JSON.stringify({ at: performance.now() / 1_000, text, words: texts(text), proven }));
+}
+"""
+
+
+class ReadAlong(unittest.TestCase):
+    """A chain, an agent with `transformers`, and readers of its text: the command line's, and one by the TypeScript package."""
+
+    @classmethod
+    def setUpClass(cls):
+        try:
+            work.programs()
+        except SystemExit as missing:
+            raise unittest.SkipTest(str(missing)) from None
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.place = Path(folder.name)
+        (cls.place / "store").mkdir()
+        # A model that speaks in words.
+        seeded.llama("small", cls.place / "llama")
+        executor = [HERE / "transformers/executor.py", "--model", cls.place / "llama", "--name", "us/small", "--device", DEVICE, "--context", "2048"]
+        cls.asked = {"prompt": "The sea", "max_tokens": 1_000, "temperature": 1, "seed": 5}
+        with Executor(*executor, environment={"HOME": HOME.name}) as direct:
+            begun = time.monotonic()
+            name, cls.whole = direct.run("gpt", cls.asked)
+            cls.took = time.monotonic() - begun
+            assert name == "done", cls.whole
+        cls.text = json.loads(cls.whole)["answers"][0]["text"]
+        cls.words = len(cls.text.split(" "))
+        (cls.place / "input").write_text(json.dumps(cls.asked))
+        (cls.place / "golden").mkdir()
+        (cls.place / "golden/one.json").write_text(json.dumps({"kind": "gpt", "input": json.dumps({**cls.asked, "max_tokens": 16})}))
+
+        cls.network = cls.enterClassContext(work.Network(cls.place))
+        key, cls.application = cls.network.account(), cls.network.account()
+        shown = work.free_port()
+        store = json.dumps([str(cls.place / "store")])
+        command = json.dumps([str(part) for part in (sys.executable, "-B", *executor)])
+        (cls.place / "agent.toml").write_text(
+            f'home = "{cls.place}/state"\nrpc = ["{cls.network.url}"]\nmuster = "{cls.network.muster}"\n'
+            f'listen = "127.0.0.1:{work.free_port()}"\nlook_every = 1\ndrive_within = 1\n'
+            f'[stream]\nlisten = "127.0.0.1:{shown}"\nurl = "http://127.0.0.1:{shown}/stream"\n'
+            f"[store]\nget = {store}\nput = {store}\n"
+            f'[[node]]\nname = "texts"\nkey_env = "KEY"\ngpu_name = "Test GPU"\nvram = 1\nstake = "0.000000004 ether"\n'
+            f'[node.executor]\ncommand = {command}\ngolden = "{cls.place}/golden"\nready_within = 600\n'
+        )
+        agent = [cls.network.built["muster-agent"], "run", "--config", cls.place / "agent.toml"]
+        env = {"PATH": os.environ["PATH"], "HOME": HOME.name, "KEY": key}
+        with open(cls.place / "agent.log", "w") as log:
+            cls.network.children.append(subprocess.Popen(agent, env=env, stderr=log))
+        count = lambda: json.loads(cls.network.say("muster", "network", "--json", key=cls.application))["nodesJoined"]  # noqa: E731
+        cls.network.until("its node", lambda: count() == 1)
+
+    def create(self):
+        """A new task's number."""
+        task = ["task", "create", "--kind", "gpt", "--input", str(self.place / "input"), "--store", str(self.place / "store"), "--json"]
+        for line in self.network.say("muster", *task, key=self.application).splitlines():
+            for event in json.loads(line).get("events", []):
+                if event["event"] == "TaskCreated":
+                    return event["values"]["id"]
+        self.fail("no task was created")
+
+    def came_bit_by_bit(self, moments):
+        """A reader may come late, or several words at once."""
+        self.assertGreater(len(moments), self.words / 4)
+        self.assertGreater(moments[-1] - moments[0], self.took / 4, "all came at once")
+
+    def test_the_command_line_prints_words_while_they_are_made(self):
+        read = work.read_along(self.network, self.place, 0, self.asked, self.application)
+        self.assertEqual((self.place / "story.out").read_bytes(), self.whole)
+        self.assertGreater(read["last"] - read["first"], self.took / 4, "all came at once")
+        self.assertGreater(read["parts"], self.words / 10)
+
+    def test_the_command_line_reads_a_task_that_runs_already(self):
+        out = self.place / "read"
+        heard, _ = self.network.hear("muster", "task", "stream", self.create(), "--inside", "--json", "--out", out, key=self.application)
+        moments, said, begun = [], [], b""
+        for at, part in heard:
+            *lines, begun = (begun + part).split(b"\n")
+            for line in map(json.loads, lines):
+                if "text" in line:
+                    moments.append(at)
+                    said.append(line["text"])
+                end = line
+        self.assertEqual("".join(said), self.text)
+        self.came_bit_by_bit(moments)
+        self.assertEqual(out.read_bytes(), self.whole)
+        # All of it came from the stream, and the chain has its digest.
+        self.assertEqual((end["bytes"], end["shown"]), (len(self.whole), len(self.whole)))
+        self.assertEqual(end["sha256"], "0x" + hashlib.sha256(self.whole).hexdigest())
+
+    def test_the_typescript_package_reads_it_and_proves_it(self):
+        package = HERE.parents[1] / "ts"
+        if shutil.which("node") is None or not (package / "dist/stream.js").is_file():
+            self.skipTest("no Node.js, or the package is not built: clients/ts/pack.sh")
+        command = ["node", "--input-type=module", "--eval", READER, self.network.url, self.network.muster, self.create()]
+        read = subprocess.run(command, cwd=package, capture_output=True, text=True, timeout=600)
+        self.assertEqual(read.returncode, 0, read.stderr)
+        *pieces, last = [json.loads(line) for line in read.stdout.splitlines()]
+        self.assertTrue(all("proven" not in piece for piece in pieces), "nothing is proven before the end")
+        self.assertEqual("".join(piece["text"] for piece in pieces).encode(), self.whole)
+        self.assertEqual("".join(piece["words"] for piece in pieces), self.text)
+        self.came_bit_by_bit([piece["at"] for piece in pieces])
+        proven = {"digest": "0x" + hashlib.sha256(self.whole).hexdigest(), "store": "the stream", "bytes": self.whole.hex()}
+        self.assertEqual((last["text"], last["proven"]), ("", proven))
 
 
 if __name__ == "__main__":

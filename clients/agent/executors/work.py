@@ -104,8 +104,8 @@ class Network:
 
     def __init__(self, place):
         self.place, self.built, self.children = place, programs(), []
-        log = open(place / "node.log", "w")
-        self.children.append(subprocess.Popen([self.built["muster-devnode"], "--port", "0"], stdout=log, stderr=log))
+        with open(place / "node.log", "w") as log:
+            self.children.append(subprocess.Popen([self.built["muster-devnode"], "--port", "0"], stdout=log, stderr=log))
         self.url = self.until("the chain's node", lambda: next((line.split()[2] for line in (place / "node.log").read_text().splitlines() if line.startswith("Listening on")), None))
         settings = {"MIN_PRICE": "1", "MIN_STAKE": "0.0000000004", "STAKE_UNIT": "1000000", "DEPLOYMENTS": str(place / "deployments")}
         self.say("muster-dev", "deploy", key=OWNER, **settings)
