@@ -141,6 +141,7 @@ fn a_wrong_answer_costs_so_many_parts_of_the_fee_and_a_lone_one_earns_nothing() 
         w.send(who(DRIVER), 0, expireCall { node, id }).unwrap();
         assert_eq!(w.node(node).reliability, 300_000_000_000_000_000);
     }
+    assert_eq!(w.ask(groupCall { place }).opens, w.mem.now - 1, "their deadline, whenever somebody says so");
     let income = w.ask(overviewCall {}).treasuryBalance;
     w.events();
     reveal(&mut w, id, place, members[0], ANSWER, value(1)).unwrap();
@@ -574,10 +575,45 @@ fn who_was_drawn_may_wait_again_at_once() {
     check_money(&mut w);
 }
 
-/// A node that is kept for a draw and wants to leave is not kept for another when that draw decides nothing, for every grade.
+/// Nor has a drawn node been reserved in vain: a reservation before, which came to nothing, counts no longer.
+#[test]
+fn who_was_reserved_in_vain_and_then_drawn_may_wait_at_once() {
+    let mut w = network(3);
+    let [a, b, last] = busy(&mut w, 3)[..] else { panic!("three") };
+    let ids = [0; 2].map(|_| created(&mut w, FEE, alike(0)));
+    [a, b].into_iter().for_each(|task| idled(&mut w, task));
+    submit(&mut w, last);
+    let (node, others) = (last.1, [a.1, b.1]);
+    assert_eq!(nodes_with(&mut w, 3), [node], "it is kept beside two idle ones");
+    for n in others {
+        w.send(who(n.into()), 0, pauseCall {}).unwrap();
+    }
+    w.pass(1, 1);
+    w.dispatch(1).unwrap();
+    w.dispatch(0).unwrap();
+    assert_eq!((w.node(node).status, w.node(node).parked), (1, 0), "idle: it was reserved in vain, and does not wait");
+    // It has other work, and then the others wait for the third.
+    let single = created(&mut w, TOKEN, spec(0, &[]));
+    assert_eq!(task_of(&mut w, node), single);
+    for n in others {
+        w.send(who(n.into()), 0, resumeCall {}).unwrap();
+    }
+    assert_eq!(nodes_with(&mut w, 2).len(), 2);
+    submit(&mut w, (single, node));
+    assert_eq!(nodes_with(&mut w, 3).len(), 3);
+    w.pass(1, 1);
+    w.dispatch(1).unwrap();
+    let id = ids.into_iter().find(|&id| group_of(&mut w, id).is_some()).expect("formed");
+    commit(&mut w, id, node, ANSWER, value(1)).unwrap();
+    assert_eq!(nodes_with(&mut w, 2), [node], "it waits with the other task");
+    check_money(&mut w);
+}
+
+/// A node that is kept for a draw and is to leave is not kept for another when that draw decides nothing, for every grade.
 #[test]
 fn nobody_on_the_way_out_is_kept_for_another_draw() {
-    for (grade, quits) in [(2, true), (2, false), (3, true), (3, false)] {
+    // Its status while it is kept, and when it has left: it pauses, quits, or is kicked out.
+    for (grade, leaving, left) in [2, 3].into_iter().flat_map(|grade| [(grade, 3, 5), (grade, 4, 0), (grade, 6, 0)]) {
         let mut w = network(3);
         set_profile(&mut w, CREATOR, Profile { least: 3, most: 3, ..USUAL });
         let tasks = busy(&mut w, 3);
@@ -585,21 +621,26 @@ fn nobody_on_the_way_out_is_kept_for_another_draw() {
         tasks.iter().for_each(|&task| submit(&mut w, task));
         assert_eq!(nodes_with(&mut w, 3).len(), 3);
         let leaves = tasks[0].1;
-        if quits {
-            w.send(who(leaves.into()), 0, quitCall {}).unwrap();
-        } else {
-            w.send(who(leaves.into()), 0, pauseCall {}).unwrap();
+        match leaving {
+            3 => w.send(who(leaves.into()), 0, pauseCall {}).map(drop).unwrap(),
+            4 => w.send(who(leaves.into()), 0, quitCall {}).map(drop).unwrap(),
+            _ => w
+                .call(OWNER, 0, |net| {
+                    (0..50).for_each(|_| net.record_score(NodeId(leaves), 0));
+                    Ok(())
+                })
+                .unwrap(),
         }
-        assert_eq!((w.node(leaves).status, w.node(leaves).parked), (if quits { 4 } else { 3 }, 3));
+        assert_eq!((w.node(leaves).status, w.node(leaves).parked), (leaving, 3));
         // So long after that nobody knows the hash any more.
         w.pass(400_000, 1);
         w.events();
         w.dispatch(1).unwrap();
         assert!(w.events().iter().any(|e| matches!(e, E::TaskRedrawn(t) if t.id == id)), "undecided");
         let kept: Vec<u32> = (1..=3).filter(|&n| n != leaves).collect();
-        assert_eq!(nodes_with(&mut w, 3), kept, "{grade} {quits}");
+        assert_eq!(nodes_with(&mut w, 3), kept, "{grade} {leaving}");
         w.dispatch(0).unwrap();
-        assert_eq!(w.node(leaves).status, if quits { 0 } else { 5 }, "{grade} {quits}");
+        assert_eq!(w.node(leaves).status, left, "{grade} {leaving}");
         check_money(&mut w);
     }
 }

@@ -436,6 +436,7 @@ mod sampled {
         w.events();
         w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
         assert!(group_of(&mut w, id).is_some(), "the others have not revealed yet");
+        assert_eq!(w.ask(groupCall { place }).opens, w.mem.now, "their time begins now");
         let shut = w.mem.now - formed;
         for &n in members.iter().filter(|&&n| n != SITTER) {
             reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
