@@ -413,8 +413,11 @@ impl Book {
                     self.escrow -= e.startFee;
                     let entry = self.tasks.get_mut(&e.id).expect("an open task");
                     entry.fee -= e.startFee;
+                    // An old rule gives it back at once.
+                    let freed = e.startFee.min(entry.back);
+                    entry.back -= freed;
                     if entry.side == Side::Adversary {
-                        self.life.spend(e.startFee, entry);
+                        self.life.spend(e.startFee - freed, entry);
                     }
                     return Ok(());
                 }
@@ -462,6 +465,7 @@ impl Book {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_protocol::abi::IMuster::GroupSettled;
 
     fn formed(nodes: &[u32]) -> Book {
         let mut book = Book { stake_unit: 1, ..Book::default() };
@@ -480,6 +484,30 @@ mod tests {
         slipped.deviated.insert((7, 1));
         assert!(slipped.slashed(1, 7, 200).is_ok());
         assert_eq!(slipped.life.burnt(Cause::Deviated), 200);
+    }
+
+    /// A rated task's first group finds no majority, and its start fee is given back, or is not.
+    #[test]
+    fn a_start_fee_that_is_given_back_is_not_spent() {
+        for (freed, spent) in [(0, 2), (2, 0)] {
+            let mut book = formed(&[1, 2, 3]);
+            let entry = book.tasks.get_mut(&7).expect("it is there");
+            (entry.side, entry.policy) = (Side::Adversary, 3);
+            book.escrow = 30;
+            book.back(7, freed);
+            let settled = GroupSettled {
+                id: 7,
+                group: 1,
+                creator: [0; 20].into(),
+                outcome: RESCHEDULED,
+                answer: [0; 32].into(),
+                refund: 0,
+                startFee: 2,
+                reserve: 0,
+            };
+            book.read([0; 20], &E::GroupSettled(settled)).expect("allowed");
+            assert_eq!((book.life.spent, book.escrow, book.tasks[&7].fee, book.tasks[&7].back), (spent, 28, 28, 0));
+        }
     }
 
     #[test]

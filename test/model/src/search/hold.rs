@@ -2,13 +2,14 @@
 //! whose tasks wait; the adversary has some nodes of another GPU and a task for several, which takes them and that node.
 
 use super::arena::CARD;
+use crate::meter::Meter;
 use crate::world::{spec, who, Dice, World, TOKEN};
 use muster_core::id::NodeId;
 use muster_core::record::{Assignment, Node};
 use muster_core::wad::WAD;
 use muster_protocol::abi::IMuster::*;
 use muster_protocol::store::node::NodeHandle;
-use muster_protocol::IMuster;
+use muster_protocol::{programs, IMuster};
 
 /// The node that works.
 const NODE: u32 = 1;
@@ -68,6 +69,36 @@ impl Hold {
             drives: 5 * dice.below(2) as u32,
         }
     }
+
+    /// It in words.
+    pub fn words(&self) -> String {
+        let (nodes, which) = match (self.own, self.all) {
+            (1, _) => ("one node", "it pauses"),
+            (2, true) => ("two nodes", "both pause"),
+            (2, false) => ("two nodes", "one pauses"),
+            (_, true) => ("three nodes", "all pause"),
+            (_, false) => ("three nodes", "one pauses"),
+        };
+        let when = match self.pauses {
+            Pauses::Never => None,
+            Pauses::Always => Some("in each block".to_owned()),
+            Pauses::Drawn => Some("before its task is drawn".to_owned()),
+            Pauses::Some(n) => Some(format!("in one block of {n}")),
+        };
+        let mut words = vec![
+            format!("policy {}", self.policy),
+            format!("{nodes} of {} GiB", self.vram),
+            format!("an offer of {} % of others'", self.offer),
+        ];
+        words.extend(when.map(|when| format!("{which} {when}")));
+        if self.resumes {
+            words.push("paused ones resume".into());
+        }
+        if self.drives > 0 {
+            words.push("drives".into());
+        }
+        words.join(", ")
+    }
 }
 
 /// The results.
@@ -79,6 +110,8 @@ pub struct Held {
     pub reserved: u64,
     /// The adversary's calls.
     pub calls: u64,
+    /// Their gas: storage, logs and their start.
+    pub gas: u64,
     /// Seconds until its task began, which ends it, or all of them.
     pub lasted: u64,
 }
@@ -115,6 +148,20 @@ impl Stage {
         let said = self.w.send(who(from), 0, call).is_ok();
         self.forget();
         said
+    }
+
+    /// A call of the adversary's, which counts.
+    fn counted<C: alloy_sol_types::SolCall>(&mut self, found: &mut Held, from: u64, call: C) {
+        let mut gas = 0;
+        let done = self.w.raw(who(from), 0, |m| {
+            let mut meter = Meter::new(m);
+            let out = programs::answer(&mut meter, &call.abi_encode());
+            gas = meter.gas();
+            out
+        });
+        self.forget();
+        found.calls += u64::from(done.is_ok());
+        found.gas += gas;
     }
 
     fn parked(&self, node: u64) -> u8 {
@@ -165,15 +212,14 @@ pub fn hold(plan: Option<&Hold>, forgets: bool, seconds: u64) -> Held {
         if let (Some(plan), Some(_)) = (plan, task) {
             for &n in &own {
                 if plan.resumes && s.status(n) == PAUSED {
-                    found.calls += u64::from(s.call(n, resumeCall {}));
+                    s.counted(&mut found, n, resumeCall {});
                 }
             }
             for _ in 0..plan.drives {
                 if own.iter().all(|&n| s.parked(n) != Node::SET_BACK) {
                     break;
                 }
-                s.call(ADVERSARY, dispatchCall { count: 1 });
-                found.calls += 1;
+                s.counted(&mut found, ADVERSARY, dispatchCall { count: 1 });
             }
         }
         // Its operator wants it back, and others have work for it.
@@ -207,7 +253,7 @@ pub fn hold(plan: Option<&Hold>, forgets: bool, seconds: u64) -> Held {
             } else {
                 1
             }) {
-                found.calls += u64::from(s.call(n, pauseCall {}));
+                s.counted(&mut found, n, pauseCall {});
             }
         }
         found.reserved += BLOCK * u64::from(s.parked(NODE.into()) == Node::RESERVED);
