@@ -304,7 +304,7 @@ interface IMuster {
     function leaveWork() external;
 
     /// @notice Publishes the URIs at which bytes can be read: a node's results, an application's inputs. They are the operator's if the caller
-    /// works for a node, else the caller's own. Digests tell whether the bytes are right, so nobody must trust these URIs.
+    /// works for a node, else the caller's own. Digests tell whether the bytes are right, so these URIs need no trust.
     /// @param uris URIs in the order of preference, in printable ASCII, with a single space between two; at most 256 bytes. An empty list
     /// deletes the earlier one.
     function setStores(string calldata uris) external;
