@@ -50,10 +50,12 @@ pub async fn run(path: &Path) -> Result<()> {
     let config = match Config::read(path) {
         Ok(config) => config,
         Err(error) => {
-            found.bad(
-                &format!("configuration: {error:#}"),
-                "mend the file; clients/agent/deploy/muster-agent.toml shows every setting",
-            );
+            let remedy = if path.exists() {
+                "mend the file; clients/agent/deploy/muster-agent.toml shows every setting"
+            } else {
+                "name it by --config, or write it: `muster-agent init`, or from clients/agent/deploy/muster-agent.toml"
+            };
+            found.bad(&format!("configuration: {error:#}"), remedy);
             bail!("nothing else can be checked");
         }
     };

@@ -52,7 +52,7 @@ use shared::Shared;
 #[command(name = "muster-agent", version, max_term_width = 120)]
 struct Cli {
     /// The configuration
-    #[arg(long, env = "MUSTER_AGENT_CONFIG", default_value = "/etc/muster-agent.toml", global = true)]
+    #[arg(long, env = "MUSTER_AGENT_CONFIG", default_value = "/etc/muster-agent/muster-agent.toml", global = true)]
     config: PathBuf,
     /// The log's lines on standard error: a level, or levels by module
     #[arg(long, env = "MUSTER_LOG", value_name = "FILTER", default_value = "info", global = true)]

@@ -75,8 +75,12 @@ impl Hour {
     }
 
     pub fn text(&self) -> String {
-        let show =
-            |wei: f64| format!("{}{}", if wei < 0.0 { "-" } else { "" }, show_amount(U256::from(wei.abs().round() as u128)));
+        // Six digits: it is a mean.
+        let show = |wei: f64| {
+            let zeros = (wei.abs().log10() - 5.0).floor().max(0.0) as u32;
+            let digits = (wei.abs() / 10f64.powi(zeros as i32)).round() as u128;
+            format!("{}{}", if wei < 0.0 { "-" } else { "" }, show_amount(U256::from(digits) * U256::from(10u128.pow(zeros))))
+        };
         format!(
             "{} earned, {} gas, {} slashed and for names, {} power: {} profit",
             show(self.earned),
@@ -101,9 +105,9 @@ impl Books {
         self.lines.values().map(of).fold(U256::ZERO, |sum, part| sum + part)
     }
 
-    /// Its earnings and costs an hour.
+    /// Its earnings and costs an hour. A shorter time counts as an hour: what was paid once, such as a name, is not multiplied.
     pub fn hour(&self, power: &Power) -> Hour {
-        let by = |wei: U256| f64::from(wei) / self.hours.max(1.0 / 3_600.0);
+        let by = |wei: U256| f64::from(wei) / self.hours.max(1.0);
         Hour {
             earned: by(self.sum(|l| l.paid) + self.sum(|l| l.start_fees)),
             gas: by(self.sum(|l| l.gas)),

@@ -138,7 +138,7 @@ impl Session {
         let price = self.endpoints().head().await?.base_fee_per_gas.unwrap_or_default();
         let cost = U256::from(gas) * U256::from(price);
         let text = format!(
-            "would send: {what} ({} with {}), {gas} gas, which cost {} now",
+            "would send: {what} ({} with {}), at most {gas} gas, which cost {} now",
             C::SIGNATURE,
             show_amount(value),
             show_amount(cost)
