@@ -3,7 +3,7 @@
 use alloy_sol_types::SolCall;
 use muster_core::word::Word;
 use muster_model::drive::{
-    drive_drawn_pools, drive_fresh, drive_native, drive_rating, drive_settling, drive_validating, operations, play, shrink,
+    drive, drive_drawn_pools, drive_fresh, drive_native, drive_rating, drive_settling, drive_validating, operations, play, shrink,
 };
 use muster_model::model::{Model, Op};
 use muster_model::proof;
@@ -285,6 +285,8 @@ fn seeds_that_failed_agree_with_the_model() {
     drive_validating(&World::new, 3_333..3_334, 800, 24, 0);
     // Three tasks are given to nine groups each, which takes more than 200 times all windows.
     drive_rating(&World::new, 4_603..4_604, 800, 24, 0);
+    // A raised threshold keeps all idle nodes out: draws stay undecided, and are due again before somebody can quit in the next block.
+    drive(&World::new, 1_795_702_355_266_077..1_795_702_355_266_078, 4_000, 90, 0);
 }
 
 /// Seeds that nobody has run, from the clock, or from `SEED` on: 8,000 operations of each stream, or as many as `OPERATIONS` says, of the

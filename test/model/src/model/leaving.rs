@@ -40,6 +40,8 @@ impl Model {
             self.pending.len() + self.queue.len() + self.teams.len() + self.nodes.values().filter(|n| n.task.is_some()).count();
         while self.nodes.values().any(|n| n.status != 0) || !self.teams.is_empty() {
             assert!(rounds < ROUNDS, "cannot leave: {:?} {:?} {:?}", self.nodes, self.teams, self.calls);
+            // No node quits while draws are due. Those that stay undecided are due again in the next block, so both come in one.
+            calls += self.help(real);
             for node in self.nodes.keys().copied().collect::<Vec<_>>() {
                 while let Some(call) = self.next_of(node) {
                     calls += 1;
@@ -55,11 +57,7 @@ impl Model {
                 self.call(real, &call);
                 self.look(real);
             }
-            while let Some(call) = self.helpful() {
-                calls += 1;
-                self.call(real, &call);
-                self.look(real);
-            }
+            calls += self.help(real);
             // Few windows are open for long.
             real.pass(1, 15 << (rounds / 4));
             self.look(real);
@@ -81,6 +79,17 @@ impl Model {
             let owed = owed.iter().find(|(other, _)| *other == operator).map_or(0, |(_, owed)| *owed);
             assert!(had >= owed, "{operator:?} had {owed}, and leaves with {had}");
         }
+    }
+
+    /// Has somebody make all calls that anybody can; gives how many.
+    fn help<S: System>(&mut self, real: &mut S) -> u64 {
+        let mut calls = 0;
+        while let Some(call) = self.helpful() {
+            calls += 1;
+            self.call(real, &call);
+            self.look(real);
+        }
+        calls
     }
 
     /// The next call of a node that leaves, if it can make one.
