@@ -124,7 +124,7 @@ async fn asked_to_end_it_finishes_reveals_pauses_and_comes_back() {
 
 #[tokio::test]
 async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
-    let mut site = Site::new(&[]).await;
+    let mut site = Site::new(&[("sampleBps", 0)]).await;
     let told = Arc::new(Mutex::new(Vec::<serde_json::Value>::new()));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let webhook = listener.local_addr().unwrap();
