@@ -11,7 +11,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use muster_trace::figures::thousands;
 use syn::visit::Visit;
 
@@ -89,6 +89,19 @@ fn comment(attributes: &[syn::Attribute]) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
+/// `name = value; name = value` by name. A part without a name belongs to the value before it.
+fn read(values: &str) -> Result<BTreeMap<String, String>> {
+    let mut pairs: Vec<(&str, String)> = Vec::new();
+    for part in values.split("; ") {
+        match (part.split_once(" = "), pairs.last_mut()) {
+            (Some((name, value)), _) => pairs.push((name, value.into())),
+            (None, Some((_, value))) => *value = format!("{value}; {part}"),
+            (None, None) => bail!("no name before {part}"),
+        }
+    }
+    Ok(pairs.into_iter().map(|(name, value)| (name.into(), value)).collect())
+}
+
 /// The output of the tests.
 #[derive(Default)]
 struct Heard {
@@ -140,9 +153,7 @@ impl Heard {
             } else if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
                 test = name.into();
             } else if let Some((what, values)) = line.strip_prefix("proof ").and_then(|rest| rest.split_once(": ")) {
-                let values = values.split("; ").map(|pair| pair.split_once(" = ").context("no value"));
-                let values = values.map(|pair| pair.map(|(name, value)| (name.into(), value.into()))).collect::<Result<_>>();
-                let values = values.with_context(|| line.clone())?;
+                let values = read(values).with_context(|| line.clone())?;
                 self.figures.push(Figure { test: test.clone(), what: what.into(), values });
             }
             lines.push(line);
@@ -550,6 +561,14 @@ From `build/manifest.json`; the limit of a program on chain is 24,576 bytes.
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_read_with_what_follows_them() {
+        let read = |text| read(text).map(|pairs| pairs.into_iter().collect::<Vec<_>>());
+        let pair = |name: &str, value: &str| (name.to_string(), value.to_string());
+        assert_eq!(read("a = 1; b = two; three; c = 4").unwrap(), [pair("a", "1"), pair("b", "two; three"), pair("c", "4")]);
+        assert!(read("one; a = 1").is_err());
+    }
 
     #[test]
     fn the_page_lists_the_21_weaknesses_as_their_tests_state_them() {

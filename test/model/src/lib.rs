@@ -26,7 +26,7 @@ pub mod world;
 pub mod search;
 
 /// Prints a figure that `script/proof` puts into docs/generated/proof.md, always in this form: `proof WHAT: name = value; name =
-/// value`. Values hold no `;`.
+/// value`. No `; ` of a value comes before a ` = ` of the same value.
 pub fn proof(what: &str, values: &[(&str, &dyn std::fmt::Display)]) {
     let values: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     println!("proof {what}: {}", values.join("; "));
