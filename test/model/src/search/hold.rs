@@ -69,36 +69,6 @@ impl Hold {
             drives: 5 * dice.below(2) as u32,
         }
     }
-
-    /// It in words.
-    pub fn words(&self) -> String {
-        let (nodes, which) = match (self.own, self.all) {
-            (1, _) => ("one node", "it pauses"),
-            (2, true) => ("two nodes", "both pause"),
-            (2, false) => ("two nodes", "one pauses"),
-            (_, true) => ("three nodes", "all pause"),
-            (_, false) => ("three nodes", "one pauses"),
-        };
-        let when = match self.pauses {
-            Pauses::Never => None,
-            Pauses::Always => Some("in each block".to_owned()),
-            Pauses::Drawn => Some("before its task is drawn".to_owned()),
-            Pauses::Some(n) => Some(format!("in one block of {n}")),
-        };
-        let mut words = vec![
-            format!("policy {}", self.policy),
-            format!("{nodes} of {} GiB", self.vram),
-            format!("an offer of {} % of others'", self.offer),
-        ];
-        words.extend(when.map(|when| format!("{which} {when}")));
-        if self.resumes {
-            words.push("paused ones resume".into());
-        }
-        if self.drives > 0 {
-            words.push("drives".into());
-        }
-        words.join(", ")
-    }
 }
 
 /// The results.
