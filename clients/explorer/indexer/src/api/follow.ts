@@ -104,7 +104,8 @@ function hear(next: State): void {
 /** Sends every state from now on, with the changes in the answers to these questions; returns a function that ends it. */
 export function follow(questions: ReadonlyMap<string, Question>, now: State, tell: (message: string) => void): () => void {
   const asked = [...questions.keys()].sort();
-  const key = asked.join("\n");
+  // A question may have any character in it.
+  const key = JSON.stringify(asked);
   let audience = audiences.get(key);
   if (!audience) {
     audience = { asked, answers: new Map(), tell: new Set(), told: undefined, waits: undefined };
