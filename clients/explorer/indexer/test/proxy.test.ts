@@ -3,6 +3,7 @@
  * out: the site's name is one of this machine's addresses, by HTTP. CADDY names another Caddy than the one on PATH.
  */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { execFileSync, spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import http from "node:http";
@@ -251,6 +252,66 @@ test("a client has so many streams open, of SQL too; requests that bypass the pr
     }
   } finally {
     for (const response of open) response.destroy();
+  }
+});
+
+/** Asks the first server by SQL. */
+const question = async (json: object, meta?: object) => {
+  const { status, body } = await ask(`/sql/db?sql=${encodeURIComponent(JSON.stringify({ json, meta }))}`, { at: servers[0]!.url, headers: { "accept-encoding": "identity" } });
+  return { status, text: body.toString() };
+};
+
+test("of two questions of SQL with the same first digits of their hashes each is judged by itself", async () => {
+  const { validateAllowableSQLQuery: judge } = (await import(new URL("../node_modules/ponder/dist/esm/utils/sql-parse.js", import.meta.url).href)) as { validateAllowableSQLQuery: (sql: string) => Promise<void> };
+  const [allowed, other] = ["select 475675", "delete from node where number = 3704"];
+  const [one, two] = [allowed, other].map((sql) => createHash("sha256").update(sql).digest("hex").slice(0, 10));
+  assert.equal(one, two);
+  await judge(allowed);
+  await assert.rejects(judge(other), /not supported/);
+});
+
+test("a question of SQL cannot be exchanged for another after it is bounded", { skip: skipAll }, async () => {
+  const own = { sql: "select 1 as one", params: [], other: "select 2 as two from task a, (select 1 from task limit 11) as b" };
+  const { status, text } = await question(own, { referentialEqualities: { other: ["sql"] } });
+  assert.deepEqual([status, (JSON.parse(text) as { rows: object[] }).rows], [200, [{ one: 1 }]]);
+});
+
+test("a question of SQL whose answer would fill the server's memory is given up, and the server goes on", { skip: skipAll }, async () => {
+  // Twice a hundred million letters.
+  const letters = Array.from({ length: 7 }).reduce<string>((text) => `replace(${text}, 'a', 'aaaaaaaaaa')`, "'aaaaaaaaaa'");
+  const { status, text } = await question({ sql: `select ${letters} as letters from node limit 2`, params: [] });
+  assert.deepEqual([status, /more than \d+ bytes/.test(text)], [500, true], text.slice(0, 200));
+  assert.equal((await question({ sql: "select 1", params: [] })).status, 200);
+});
+
+test("questions of SQL that take long are ended, and leave the page its connections", { skip: skipAll }, async () => {
+  const begun = Date.now();
+  let left = 30;
+  // More than a server has connections to its database.
+  const slow = Array.from({ length: left }, async (_, i) => {
+    const { text } = await question({ sql: `select count(*) from event a, event b, event c where a.tx < b.tx and b.tx < c.tx and a.id <> ${i}`, params: [] });
+    left--;
+    return text;
+  });
+  for (const path of ["/ready", "/api/list/nodes?limit=3"]) assert.equal((await ask(path, { at: servers[0]!.url })).status, 200);
+  assert.ok(left > 0, "the page waited for all of them");
+  for (const text of await Promise.all(slow)) assert.match(text, /statement timeout/);
+  // Ten seconds each, eight at a time; without these bounds it was five minutes.
+  assert.ok(Date.now() - begun < 180_000, `they took ${Date.now() - begun} ms`);
+});
+
+test("questions that are followed may have line breaks in them", { skip: skipAll }, async () => {
+  const { url } = servers[0]!;
+  const asked = (...questions: string[]) => listen(`/api/live?${questions.map((one) => `ask=${encodeURIComponent(one)}`).join("&")}`, { at: url });
+  const one = "data?query=%7Bnothing%7D";
+  // Two, and one that reads as both of them.
+  const open = [await asked(one, "network"), await asked(`${one}\nnetwork`)];
+  const event = await happen();
+  for (const response of open) {
+    let heard = 0;
+    messages(response, ({ network }: { network: { events: string } }) => (heard = Number(network.events)));
+    await until("the event is not told", () => heard >= event);
+    response.destroy();
   }
 });
 
