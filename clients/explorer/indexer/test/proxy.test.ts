@@ -315,6 +315,29 @@ test("questions that are followed may have line breaks in them", { skip: skipAll
   }
 });
 
+test("an answer that would fill the server's memory is not followed, and the others are", { skip: skipAll }, async () => {
+  const { url } = servers[0]!;
+  const lists = Array.from({ length: 10 }, (_, i) => `a${i}: events(limit: 1000) { items { id name args block at tx account } }`);
+  const large = `data?query={ _meta { status } ${lists.join(" ")} }`;
+  const { body } = await ask(`/api/data?query=${encodeURIComponent(large.slice("data?query=".length))}`, { at: url, headers: { "accept-encoding": "identity" } });
+  assert.ok(body.length > 2 * 2 ** 20, `${body.length} bytes`);
+  const response = await listen(`/api/live?ask=${encodeURIComponent(large)}&ask=network`, { at: url });
+  const told = new Set<string>();
+  let heard = 0;
+  messages(response, ({ network, answers = {} }: { network: { events: string }; answers?: object }) => {
+    heard = Number(network.events);
+    for (const name of Object.keys(answers)) told.add(name);
+  });
+  for (let i = 0; i < 2; i++) {
+    const event = await happen();
+    await until("the event is not told", () => heard >= event && told.has("network"));
+    // An answer that takes longer than the others comes after them.
+    await sleep(2_000);
+  }
+  assert.deepEqual([...told], ["network"]);
+  response.destroy();
+});
+
 test("live queries that are refused keep nobody from listening", { skip: skipAll }, async () => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
   const path = (sql: string) => `/sql/live?sql=${encodeURIComponent(JSON.stringify({ json: { sql, params: [] } }))}`;

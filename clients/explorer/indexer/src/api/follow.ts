@@ -8,6 +8,8 @@ import { type State, listen } from "./state";
 
 /** The most questions of one listener, and of all of them; the most characters of each. */
 export const [MOST, MOST_IN_ALL, LONGEST] = [8, 500, 4_000];
+/** The most bytes of a followed answer, and of all of them. One that is larger is not followed on: whoever wants it asks. */
+const [LARGEST, LARGEST_IN_ALL] = [2 * 2 ** 20, 64 * 2 ** 20];
 /** So many milliseconds a state waits for the answers that belong to it. */
 const PATIENCE = 500;
 
@@ -26,6 +28,7 @@ interface Followed {
   audiences: Set<Audience>;
   answer: Answer | undefined;
   busy: boolean;
+  isTooLarge: boolean;
 }
 
 /** One state and the answers since: from which ETag to which, and how. Without `by` it is the same answer still, of this state. */
@@ -34,6 +37,14 @@ export type Message = State & { answers: Record<string, { from: string; to: stri
 const followed = new Map<string, Followed>();
 const audiences = new Map<string, Audience>();
 let state: State | undefined;
+
+let bytes = 0;
+const sizeOf = (answer: Answer | undefined): number => answer?.body.length ?? 0;
+/** Holds the newest answer, or none. */
+function hold(one: Followed, answer: Answer | undefined): void {
+  bytes += sizeOf(answer) - sizeOf(one.answer);
+  one.answer = answer;
+}
 
 /** The same two answers are compared for every audience that follows the question. */
 const values = new WeakMap<Answer, unknown>();
@@ -69,7 +80,10 @@ function flush(audience: Audience): void {
   for (const tell of audience.tell) tell(message);
 }
 
-const isFresh = (asked: string) => (followed.get(asked)!.answer?.version ?? -1) >= state!.version;
+const isFresh = (asked: string) => {
+  const { answer, isTooLarge } = followed.get(asked)!;
+  return isTooLarge || (answer?.version ?? -1) >= state!.version;
+};
 const flushIfFresh = (audience: Audience) => audience.asked.every(isFresh) && flush(audience);
 
 /** Answers it until the answer is of the newest state. */
@@ -77,10 +91,13 @@ async function refresh(one: Followed): Promise<void> {
   if (one.busy) return;
   one.busy = true;
   try {
-    while (one.audiences.size && state && (one.answer?.version ?? -1) < state.version) {
+    while (one.audiences.size && !one.isTooLarge && state && (one.answer?.version ?? -1) < state.version) {
       const answer = await answerOf(one.question, state.version);
+      // Nobody follows it any more.
+      if (!one.audiences.size || !state) break;
       const isNew = answer !== one.answer;
-      one.answer = answer;
+      one.isTooLarge = sizeOf(answer) > LARGEST || bytes - sizeOf(one.answer) + sizeOf(answer) > LARGEST_IN_ALL;
+      hold(one, one.isTooLarge ? undefined : answer);
       // Late answers are sent at once; the rest together with the others of the state.
       if (isNew) for (const audience of one.audiences) (audience.told === state ? flush : flushIfFresh)(audience);
       if (answer.version < state.version) await new Promise((resolve) => setTimeout(resolve, Math.max(10, restsUntil(answer) - Date.now())));
@@ -112,7 +129,7 @@ export function follow(questions: ReadonlyMap<string, Question>, now: State, tel
     audiences.set(key, audience);
     for (const [name, question] of questions) {
       let one = followed.get(name);
-      if (!one) followed.set(name, (one = { question, audiences: new Set(), answer: undefined, busy: false }));
+      if (!one) followed.set(name, (one = { question, audiences: new Set(), answer: undefined, busy: false, isTooLarge: false }));
       one.audiences.add(audience);
     }
   }
@@ -129,7 +146,9 @@ export function follow(questions: ReadonlyMap<string, Question>, now: State, tel
     for (const name of asked) {
       const one = followed.get(name)!;
       one.audiences.delete(own);
-      if (!one.audiences.size) followed.delete(name);
+      if (one.audiences.size) continue;
+      hold(one, undefined);
+      followed.delete(name);
     }
     if (audiences.size) return;
     stop?.();
