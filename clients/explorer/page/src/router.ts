@@ -8,9 +8,18 @@ export interface Place {
   query: URLSearchParams;
 }
 
+/** Anybody can write an address, also one with signs that decode to nothing. */
+const decoded = (part: string): string => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+};
+
 export function here(): Place {
   const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const [view = "", what = ""] = path.split("/").map(decodeURIComponent);
+  const [view = "", what = ""] = path.split("/").map(decoded);
   return { view: view || "network", what, query: new URLSearchParams(query) };
 }
 

@@ -230,3 +230,16 @@ test("CSV: quotes, numbers whole, and no formula for a spreadsheet", () => {
   const said = page.csv(columns, [{ a: '=HYPERLINK("x")', n: 10n ** 24n }, { a: "plain", n: null }]);
   assert.equal(said, '"A, B",N\r\n"\'=HYPERLINK(""x"")",1000000000000000000000000\r\nplain,\r\n');
 });
+
+test("an address that nobody can decode is a place all the same", () => {
+  const { location } = globalThis;
+  try {
+    for (const [hash, view, what] of [["#/task/%37", "task", "7"], ["#/task/%", "task", "%"], ["#/%E0%A4/%c0", "%E0%A4", "%c0"], ["", "network", ""]]) {
+      globalThis.location = { hash };
+      const place = page.here();
+      assert.deepEqual([place.view, place.what], [view, what], hash);
+    }
+  } finally {
+    globalThis.location = location;
+  }
+});
