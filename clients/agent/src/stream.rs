@@ -51,6 +51,8 @@ const TURN: Duration = Duration::from_mins(10);
 const IDLE: Duration = Duration::from_secs(10);
 /// The time without taking any output after which a connection is closed.
 const STALL: Duration = Duration::from_secs(30);
+/// The longest time of a connection whose reader takes its turn's output slowly, too.
+const WHOLE: Duration = TURN.saturating_add(STALL);
 /// The reply about a task that no node here works on.
 const NOT_HERE: &str = "no answer to this task is made here now\n";
 
@@ -261,7 +263,7 @@ pub async fn serve(streams: Arc<Streams>, listener: TcpListener) -> Result<()> {
     let (free, metrics) = (Arc::new(Semaphore::new(streams.most + BESIDE)), streams.metrics.clone());
     let app = Router::new().route("/stream/{task}", get(read).options(StatusCode::NO_CONTENT));
     let app = app.layer(map_response(openly)).with_state(streams);
-    let doors = Doors { listener, free, metrics, idle: IDLE, stall: STALL };
+    let doors = Doors { listener, free, metrics, idle: IDLE, stall: STALL, whole: WHOLE };
     Ok(axum::serve(doors, app).await?)
 }
 
@@ -309,6 +311,7 @@ struct Doors {
     metrics: Arc<Metrics>,
     idle: Duration,
     stall: Duration,
+    whole: Duration,
 }
 
 impl axum::serve::Listener for Doors {
@@ -325,8 +328,8 @@ impl axum::serve::Listener for Doors {
                         continue;
                     };
                     let _ = stream.set_nodelay(true);
-                    let idle = Some(Box::pin(sleep(self.idle)));
-                    return (Guarded { stream, idle, stalled: None, stall: self.stall, _permit: permit }, from);
+                    let (idle, whole) = (Some(Box::pin(sleep(self.idle))), Some(Box::pin(sleep(self.whole))));
+                    return (Guarded { stream, idle, stalled: None, stall: self.stall, whole, _permit: permit }, from);
                 }
                 // No file descriptor is left, for example.
                 Err(_) => sleep(Duration::from_secs(1)).await,
@@ -346,6 +349,8 @@ struct Guarded {
     /// Since when nothing could be written.
     stalled: Option<Pin<Box<Sleep>>>,
     stall: Duration,
+    /// Its end, however slowly it is read.
+    whole: Option<Pin<Box<Sleep>>>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -365,6 +370,9 @@ impl AsyncRead for Guarded {
 
 impl Guarded {
     fn guard<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if too_long(&mut self.whole, context) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
         if written.is_ready() {
             (self.idle, self.stalled) = (None, None);
             return written;
@@ -596,7 +604,7 @@ mod tests {
         let at = listener.local_addr().unwrap();
         let short = Duration::from_millis(50);
         let (free, metrics) = (Arc::new(Semaphore::new(1)), Arc::<Metrics>::default());
-        let mut doors = Doors { listener, free, metrics: metrics.clone(), idle: short, stall: short };
+        let mut doors = Doors { listener, free, metrics: metrics.clone(), idle: short, stall: short, whole: WHOLE };
         let _silent = TcpStream::connect(at).await.unwrap();
         let (mut served, _) = axum::serve::Listener::accept(&mut doors).await;
         let asked = served.read(&mut [0; 8]).await;
@@ -617,6 +625,31 @@ mod tests {
         drop(served);
         let _third = TcpStream::connect(at).await.unwrap();
         axum::serve::Listener::accept(&mut doors).await;
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_has_its_place_for_a_time_and_no_longer() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let (long, whole) = (Duration::from_mins(1), Duration::from_millis(300));
+        let (free, metrics) = (Arc::new(Semaphore::new(1)), Arc::<Metrics>::default());
+        let mut doors = Doors { listener, free, metrics, idle: long, stall: long, whole };
+        let mut slow = TcpStream::connect(at).await.unwrap();
+        let (mut served, _) = axum::serve::Listener::accept(&mut doors).await;
+        let taking = tokio::spawn(async move {
+            while slow.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {
+                sleep(Duration::from_millis(1)).await
+            }
+        });
+        let taken = timeout(long, async {
+            loop {
+                if let Err(error) = served.write(&[0; 1 << 14]).await {
+                    break error;
+                }
+            }
+        });
+        assert_eq!(taken.await.unwrap().kind(), io::ErrorKind::TimedOut);
+        taking.abort();
     }
 
     #[tokio::test]
