@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All clients, against a node with a Muster on it. Those that start nodes of their own run beside the others, CLIENT_JOBS at a
 # time: one more than there are processors, if not given. The log of each is printed whole when it has ended. The page runs alone,
-# since it counts frames.
+# since it prints how many seconds a stranger's questions take.
 #
 #   test/clients/run.sh                      starts the embedded node (the newest build; DEVNODE names another)
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
