@@ -16,6 +16,8 @@ import { type WaitForTaskParameters, waitForTask } from "./wait.js";
 const SHOWN = 4 * 2 ** 20;
 /** The longest line of a stream: a piece of 16 KiB of which every character is escaped, and a little. */
 const LINE = 128 * 2 ** 10;
+/** The most bytes of a connection: of 4 MiB of which every character is escaped, in the most pieces, twice; and a little. */
+const WIRE = 80 * 2 ** 20;
 /** Milliseconds of silence after which a stream is requested again, the first pause before that, which doubles, and the longest. */
 const [SILENT, PAUSE, LONGEST] = [45_000, 250, 4_000];
 /** The prefix of an entry that says where answers are streamed. */
@@ -49,6 +51,9 @@ export class StreamProblemError extends MusterError {
     super(PROBLEMS[problem]);
   }
 }
+
+/** The text of whole characters, with every mark that it begins with. */
+const decoded = (bytes: Uint8Array): string => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
 /** Throws unless the condition holds. */
 function demand(holds: boolean, problem: StreamProblem): asserts holds {
@@ -93,7 +98,7 @@ class Shown {
     this.#hash = hash;
     this.#parts.push(rest);
     this.length += rest.length;
-    return new TextDecoder().decode(rest);
+    return decoded(rest);
   }
 
   /** Throws unless an end matches the text. */
@@ -143,7 +148,7 @@ export function streamReader(): StreamReader {
 /** Passes new text to `onText`; returns true once there is an end. */
 function eventsOf(shown: Shown, onText: (text: string) => void): (bytes: Uint8Array) => boolean {
   const decoder = new TextDecoder("utf-8", { fatal: true });
-  let [rest, returned, event, data] = ["", false, "", undefined as string | undefined];
+  let [rest, returned, event, data, read] = ["", false, "", undefined as string | undefined, 0];
 
   const told = (): boolean => {
     const [name, said] = [event, data];
@@ -174,6 +179,7 @@ function eventsOf(shown: Shown, onText: (text: string) => void): (bytes: Uint8Ar
     return false;
   };
   return (bytes) => {
+    demand((read += bytes.length) <= WIRE, "tooLong");
     let text: string;
     try {
       text = decoder.decode(bytes, { stream: true });
@@ -184,7 +190,8 @@ function eventsOf(shown: Shown, onText: (text: string) => void): (bytes: Uint8Ar
     // The second character of a line's end.
     if (returned && text.startsWith("\n")) text = text.slice(1);
     returned = text ? text.endsWith("\r") : false;
-    const lines = (rest + text).split(/\r\n|\r|\n/);
+    // A line that comes byte by byte is looked through once.
+    const lines = /[\r\n]/.test(text) ? (rest + text).split(/\r\n|\r|\n/) : [rest + text];
     rest = lines.pop()!;
     for (const one of lines) {
       demand(one.length <= LINE, "malformed");
@@ -319,7 +326,7 @@ export async function* streamTask(
       : await getResult(client, { address, task, stores, published, configured, identity, maxBytes, storeTimeout, signal });
     const known = shown.bytes;
     if (result.bytes.length < known.length || !known.every((byte, i) => byte === result.bytes[i])) throw new StreamError(id, result);
-    yield { text: new TextDecoder().decode(result.bytes.subarray(known.length)), result };
+    yield { text: decoded(result.bytes.subarray(known.length)), result };
   } finally {
     over.abort();
   }

@@ -508,3 +508,24 @@ test("streams are read as the Rust library reads them", () => {
   }
   assert.throws(() => streamReader().read(new Uint8Array(2 ** 18).fill(120)), { problem: "malformed" });
 });
+
+/** An event with the first piece of a text. */
+const piece = (text) => new TextEncoder().encode(`event: piece\ndata: ${JSON.stringify({ from: 0, text, after: digestOf(text) })}\n\n`);
+
+test("a stream's text is that of its bytes, also where it begins with a mark", () => {
+  const reader = streamReader();
+  assert.equal(reader.read(piece("\ufeffone")).text, "\ufeffone");
+  assert.deepEqual(reader.bytes, new TextEncoder().encode("\ufeffone"));
+});
+
+test("a stream can make its reader neither compute nor read for ever", () => {
+  // A line of 128 KiB, byte by byte: half a minute if it is looked through at each.
+  const [slow, begun] = [streamReader(), performance.now()];
+  for (let i = 0; i < 2 ** 17; i++) slow.read(Uint8Array.of(i ? 32 : 58));
+  assert.ok(performance.now() - begun < 5_000, `${performance.now() - begun} ms`);
+  // The same piece over and over.
+  const [same, again] = [streamReader(), piece("x".repeat(16_000))];
+  assert.throws(() => {
+    for (let bytes = 0; bytes < 2 ** 27; bytes += again.length) same.read(again);
+  }, { problem: "tooLong" });
+});
