@@ -315,6 +315,13 @@ test("questions that are followed may have line breaks in them", { skip: skipAll
   }
 });
 
+test("names that every object has are no filters, states or columns of lists", { skip: skipAll }, async () => {
+  for (const query of ["tasks?sort=constructor", "tasks?state=constructor", "nodes?state=__proto__", "tasks?constructor=1", "nodes?state=toString", "__proto__"]) {
+    const { status, body } = await ask(`/api/list/${query}`, { at: servers[0]!.url });
+    assert.equal(status, 400, `${query}: ${body}`);
+  }
+});
+
 test("an answer that would fill the server's memory is not followed, and the others are", { skip: skipAll }, async () => {
   const { url } = servers[0]!;
   const lists = Array.from({ length: 10 }, (_, i) => `a${i}: events(limit: 1000) { items { id name args block at tx account } }`);

@@ -75,8 +75,8 @@ const LISTS: Record<string, List> = {
           ...{ joined: sql`${node.status} <> 0`, idle: sql`${node.status} = 1 and ${node.parked} = 0`, busy: sql`${node.status} in (2, 3, 4, 6)` },
           ...{ apart: sql`${node.status} = 1 and ${node.parked} > 0`, paused: sql`${node.status} = 5`, left: sql`${node.status} = 0`, all: sql`true` },
         };
-        if (!states[value]) throw new BadQuestion(`there is no state ${value} of nodes`);
-        return states[value];
+        if (!Object.hasOwn(states, value)) throw new BadQuestion(`there is no state ${value} of nodes`);
+        return states[value]!;
       },
       gpu: is(node.gpuGroup),
       model: (value) => sql`${node.models} @> array[${number(value)}]::numeric(78)[]`,
@@ -92,8 +92,8 @@ const LISTS: Record<string, List> = {
     sorts: { id: task.id, fee: task.fee },
     filters: {
       state: (value) => {
-        if (!STATES[value]) throw new BadQuestion(`there is no state ${value} of tasks`);
-        return STATES[value];
+        if (!Object.hasOwn(STATES, value)) throw new BadQuestion(`there is no state ${value} of tasks`);
+        return STATES[value]!;
       },
       policy: is(task.redundancy),
       kind: is(task.kind),
@@ -128,7 +128,7 @@ const OWN = ["sort", "limit", "offset"];
 export function page(name: string, query: Record<string, string>): () => Promise<string> {
   const list = Object.hasOwn(LISTS, name) ? LISTS[name] : undefined;
   if (!list) throw new BadQuestion("there is no such list");
-  const unknown = Object.keys(query).find((name) => !OWN.includes(name) && !list.filters[name]);
+  const unknown = Object.keys(query).find((name) => !OWN.includes(name) && !Object.hasOwn(list.filters, name));
   if (unknown) throw new BadQuestion(`there is no filter ${unknown}; there are ${Object.keys(list.filters).join(", ")}`);
   const conditions = Object.entries(list.filters).flatMap(([name, filter]) => (query[name] ? [filter(query[name])] : []));
   const [limit, offset] = [Number(number(query.limit ?? "50")), Number(number(query.offset ?? "0"))];
@@ -136,7 +136,7 @@ export function page(name: string, query: Record<string, string>): () => Promise
   const [first] = Object.keys(list.sorts);
   const said = query.sort ?? `-${first}`;
   const [key, direction] = said.startsWith("-") ? [said.slice(1), desc] : [said, asc];
-  const by = list.sorts[key!];
+  const by = Object.hasOwn(list.sorts, key!) ? list.sorts[key!] : undefined;
   if (!by) throw new BadQuestion(`it cannot be sorted by ${key}; only by ${Object.keys(list.sorts).join(", ")}`);
   const where = and(...conditions);
   // Rows without a value come last either way.
