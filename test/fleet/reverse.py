@@ -1,7 +1,8 @@
 """An executor for the agent's tests: answers its input turned round, or misbehaves as a file tells it to."""
 import json, os, signal, struct, sys, time, zlib
 
-behaviour, runs = sys.argv[1], os.path.join(os.path.dirname(sys.argv[1]), "runs")
+behaviour = sys.argv[1]
+runs, starts = (os.path.join(os.path.dirname(behaviour), name) for name in ("runs", "starts"))
 
 
 def say(value):
@@ -20,6 +21,8 @@ def picture(note):
     return b"\x89PNG\r\n\x1a\n" + chunks
 
 
+with open(starts, "a") as file:
+    file.write(f"{os.getpid()}\n")
 while "loads" in open(behaviour).read().split():
     # A model that takes its time.
     time.sleep(0.1)

@@ -389,6 +389,9 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
         return found.bad(&format!("work directory: {error:#}"), "make it writable");
     }
     models(config, node, found);
+    if let Some(owner) = &node.shares {
+        return good(&format!("executor: that of {owner}, which is tried there"));
+    }
     if !apart::is_apart(&node.executor) {
         note("executor: it runs as the agent's own user, and could read its keys: set `user` or `container`");
     }

@@ -264,6 +264,8 @@ pub struct Executor {
     gpu: Option<String>,
     /// Its starts so far.
     starts: u64,
+    /// The tasks given to it so far.
+    given: u64,
     running: Option<Running>,
 }
 
@@ -314,7 +316,7 @@ pub struct Asked {
 impl Executor {
     /// One that is started when it is needed.
     pub fn new(node: &str, settings: &config::Executor) -> Self {
-        Self { node: node.into(), settings: settings.clone(), gpu: None, starts: 0, running: None }
+        Self { node: node.into(), settings: settings.clone(), gpu: None, starts: 0, given: 0, running: None }
     }
 
     /// Sets the GPU visible from its next start on, by its UUID; all, without one.
@@ -450,6 +452,7 @@ impl Executor {
     /// Gives it a task. The answer arrives asynchronously, and before it the pieces to show, if it sends any.
     pub async fn ask(&mut self, run: &Run, show: Option<&Arc<Show>>) -> Result<Asked> {
         self.start().await?;
+        self.given += 1;
         let start = self.starts;
         let running = self.running.as_mut().context("it is running")?;
         running.noise.store(NOISY, std::sync::atomic::Ordering::Relaxed);
@@ -481,6 +484,14 @@ impl Executor {
         running.stdin.flush().await?;
         running.writing = false;
         Ok(asked)
+    }
+
+    /// The number of its start, and of the tasks given so far, while it runs. As long as these stay the same, it is the same process
+    /// and had no other task.
+    pub fn history(&mut self) -> Option<(u64, u64)> {
+        let running = self.running.as_mut()?;
+        let lost = running.pending().ended.is_some() || running.writing || !matches!(running.child.try_wait(), Ok(None));
+        (!lost).then_some((self.starts, self.given))
     }
 
     /// Kills it if nobody waits for any of its results.

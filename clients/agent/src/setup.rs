@@ -9,7 +9,8 @@ use muster_client::{pause, show_amount, Account, IMuster, Private, Secrets, Send
 use muster_core::record::CALL_MODELS;
 
 use crate::answers::Answers;
-use crate::executor::Card;
+use crate::executor::{Card, Locked};
+use crate::golden::{Answered, Proof};
 use crate::gpu::{self, Gpu};
 use crate::journal::Job;
 use crate::shared::Shared;
@@ -131,39 +132,48 @@ async fn recall(shared: &Shared, settings: &config::Node, number: u32) -> Result
     journal.set_fact(&known, "yes")
 }
 
-/// Finds the GPU, restarts the executor, and runs the golden tasks; `twice` before anything is paid for the name.
+/// Finds the GPU, restarts the executor, and runs the golden tasks; `twice` before anything is paid for the name. Answers that the same
+/// process has just given count, too: loading a large model for each of the nodes that share it would take minutes.
 pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twice: bool) -> Result<Examined> {
     let gpu = gpu::find(node)?;
     let mut executor = executor.lock().await;
+    let known = shared.proofs().get(node.card()).and_then(|proof| proof.still(twice, &mut executor));
+    let answered = match known {
+        Some(known) => Some(known),
+        None => answers(shared, node, &gpu, &mut executor, twice).await?,
+    };
+    let (golden, stack) = (answered.is_some(), answered.map(|answered| answered.stack()));
+    let name = gpu::registered(&gpu.name, stack.as_deref());
+    say!("{}: {name} of {} GiB{}", node.name, gpu.vram, gpu.uuid.as_deref().map(|id| format!(", {id}")).unwrap_or_default());
+    Ok(Examined { gpu, name, golden })
+}
+
+/// Restarts the executor, and runs the golden tasks, if there are any.
+async fn answers(shared: &Shared, node: &config::Node, gpu: &Gpu, executor: &mut Locked<'_>, twice: bool) -> Result<Option<Answered>> {
     // Among nodes that share it, the one that owns it restarts it.
     if node.shares.is_none() {
         executor.stop();
     }
     executor.see(gpu.uuid.clone());
     executor.start().await?;
-    let answered = match node.golden() {
-        None => None,
-        Some(place) => {
-            let (work, within) = (shared.config.work(node), Duration::from_secs(node.executor.golden_within));
-            let answered = golden::answers(&mut executor, &place, &work, within).await?;
-            if let (Some(first), true) = (&answered, twice) {
-                golden::again(&mut executor, first, &place, &work, within).await?;
-            }
-            let at_once = executor.at_once();
-            if let (Some(first), 2..) = (&answered, at_once) {
-                let alike = golden::together(&mut executor, first, &place, &work, within).await?;
-                executor.set_alike(alike);
-                executor.start().await?;
-                let but = if alike { "and answers alike then" } else { "but one alone whose answer is compared with others'" };
-                say!("{}: the executor takes {at_once} tasks at a time, {but}", node.name);
-            }
-            answered
-        }
-    };
-    let (golden, stack) = (answered.is_some(), answered.map(|answered| answered.stack()));
-    let name = gpu::registered(&gpu.name, stack.as_deref());
-    say!("{}: {name} of {} GiB{}", node.name, gpu.vram, gpu.uuid.as_deref().map(|id| format!(", {id}")).unwrap_or_default());
-    Ok(Examined { gpu, name, golden })
+    let Some(place) = node.golden() else { return Ok(None) };
+    let (work, within) = (shared.config.work(node), Duration::from_secs(node.executor.golden_within));
+    let Some(first) = golden::answers(executor, &place, &work, within).await? else { return Ok(None) };
+    if twice {
+        golden::again(executor, &first, &place, &work, within).await?;
+    }
+    let at_once = executor.at_once();
+    if at_once > 1 {
+        let alike = golden::together(executor, &first, &place, &work, within).await?;
+        executor.set_alike(alike);
+        executor.start().await?;
+        let but = if alike { "and answers alike then" } else { "but one alone whose answer is compared with others'" };
+        say!("{}: the executor takes {at_once} tasks at a time, {but}", node.name);
+    }
+    if let Some(proof) = Proof::new(&first, twice, executor) {
+        shared.proofs().insert(node.card().into(), proof);
+    }
+    Ok(Some(first))
 }
 
 /// Publishes on the chain where the results are, unless it is there already. A node works without it, since results can also be

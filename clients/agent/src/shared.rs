@@ -1,7 +1,7 @@
 //! State shared by the nodes of an agent.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use alloy::primitives::Address;
@@ -13,6 +13,7 @@ use tokio::sync::{watch, Notify};
 use crate::chain::Chain;
 use crate::config::{self, Config};
 use crate::executor::{Card, Executor};
+use crate::golden::Proof;
 use crate::journal::Journal;
 use crate::metrics::Metrics;
 use crate::say;
@@ -61,6 +62,8 @@ pub struct Shared {
     pub urgent: Notify,
     /// The executors, by the names of their cards.
     cards: Mutex<HashMap<String, Arc<Card>>>,
+    /// The executors' last answers to golden tasks, by the names of their cards.
+    proofs: Mutex<HashMap<String, Proof>>,
 }
 
 impl Shared {
@@ -98,6 +101,7 @@ impl Shared {
             created,
             urgent: Notify::new(),
             cards,
+            proofs: Mutex::default(),
         });
         if let Some(aside) = aside {
             shared.alert("journal", "journal", &aside);
@@ -172,6 +176,11 @@ impl Shared {
         let mut cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(Card::new(Executor::new(node.card(), &node.executor)));
         cards.entry(node.card().into()).or_insert_with(new).clone()
+    }
+
+    /// The executors' last answers to golden tasks, by the names of their cards.
+    pub fn proofs(&self) -> MutexGuard<'_, HashMap<String, Proof>> {
+        self.proofs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has a node woken by events that concern it from now on.

@@ -362,6 +362,26 @@ async fn an_executor_that_rolls_dice_is_found_out_before_anything_is_paid() {
 }
 
 #[tokio::test]
+async fn nodes_that_share_an_executor_have_its_model_loaded_twice_and_not_for_each() {
+    let mut site = Site::new(&[]).await;
+    let mut agent = site.agent("gpu0").await;
+    for _ in 0..3 {
+        let key = site.key(3 * agent.stake).await;
+        agent.others.push(key);
+    }
+    agent.configure(&site);
+    let _running = agent.start(None);
+    let passed = async || (agent.log().matches("the self-test passed").count() == 4).then_some(());
+    site.until("all four are fit", passed).await;
+    // Two processes have shown that they answer alike, before anything was paid.
+    assert_eq!(agent.starts(), 2, "{}", agent.log());
+    let doctor = agent.command(&["doctor"]).output().unwrap();
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(doctor.status.success() && said.matches("ok     executor: that of gpu0, which is tried there").count() == 3, "{said}");
+    assert_eq!(agent.starts(), 4, "{said}");
+}
+
+#[tokio::test]
 async fn who_joins_by_hand_under_the_name_that_the_doctor_says_works() {
     let mut site = Site::new(&[]).await;
     let agent = site.agent("gpu0").await;

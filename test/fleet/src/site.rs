@@ -315,6 +315,11 @@ impl Agent {
         fs::read_to_string(self.log_path()).unwrap_or_default()
     }
 
+    /// How often its executor was started.
+    pub fn starts(&self) -> usize {
+        fs::read_to_string(self.home.join("starts")).map_or(0, |text| text.lines().count())
+    }
+
     /// How often its executor has run a task that is not golden.
     pub fn runs(&self) -> usize {
         fs::read_to_string(self.home.join("runs")).map_or(0, |text| text.lines().count())
