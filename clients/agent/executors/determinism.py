@@ -7,6 +7,7 @@ by device, number type and setting, so that a run only adds its own settings, an
 
 import argparse
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -166,47 +167,51 @@ class Painter:
 
 
 def work(asked):
-    """One process's work: all requested settings in turn."""
+    """One process's work: the settings of each number type, one answer of each in turn, so that what a limit of time cuts off is missing evenly."""
     torch, cards, device = settled(asked["device"], asked["threads"])
     found, out = {}, Path(asked["out"])
-    if "llama" in asked:
-        for dtype in asked["dtypes"]:
-            writer = Writer(torch, asked["llama"], device, dtype)
-            for setting in asked["texts"]:
-                settings = {
-                    "eager": {"attention": "eager"}, "flash": {"attention": "flash"}, "batch": {"batch": "even"}, "ragged": {"batch": "ragged"},
-                    "graphs": {"graphs": True},
-                }.get(setting, {})  # fmt: skip
-                torch.set_num_threads(asked["threads"] + (setting == "threads"))
-                begun, texts = time.monotonic(), []
-                try:
-                    for at in range(asked["prompts"]):
-                        if time.time() > asked["until"]:
-                            break
-                        texts.append(prints(writer.write(at, asked["tokens"], **settings)))
-                except Exception as error:  # noqa: BLE001
-                    # Unsupported settings are found by trying, and each library has its own error for them.
-                    texts = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-                found[f"text {dtype} {setting}"] = texts
-                print(f"  {dtype} {setting}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-            torch.set_num_threads(asked["threads"])
-            del writer
-    if "diffusion" in asked:
-        for dtype in asked["dtypes"]:
-            painter = Painter(torch, asked["diffusion"], device, dtype)
-            for setting in asked["images"]:
-                settings = {"eager": {"attention": "eager"}, "batch": {"batch": True}}.get(setting, {})
-                torch.set_num_threads(asked["threads"] + (setting == "threads"))
-                begun, files = time.monotonic(), []
-                for at in range(asked["pictures"]):
-                    if time.time() > asked["until"]:
-                        break
-                    files.append(str(out / f"{asked['name']}-{dtype}-{setting}-{at}.png"))
-                    painter.draw(at, asked["side"], asked["steps"], **settings).save(files[-1])
-                found[f"image {dtype} {setting}"] = files
-                print(f"  {dtype} {setting}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-            torch.set_num_threads(asked["threads"])
-            del painter
+
+    def each(kind, count, make, answer):
+        made = {dtype: make(dtype) for dtype in asked[kind]}
+        answers = found[kind] = {dtype: {setting: [] for setting in settings} for dtype, settings in asked[kind].items()}
+        took = dict.fromkeys(((dtype, setting) for dtype, settings in asked[kind].items() for setting in settings), 0.0)
+        for at, (dtype, setting) in itertools.product(range(count), list(took)):
+            if time.time() > asked["until"] or isinstance(answers[dtype][setting], str):
+                continue
+            torch.set_num_threads(asked["threads"] + (setting == "threads"))
+            begun = time.monotonic()
+            try:
+                answers[dtype][setting].append(answer(made[dtype], dtype, setting, at))
+            except torch.OutOfMemoryError:
+                # Of a card that others use, too: no finding.
+                print(f"  {kind}, {dtype}, {setting}: out of memory", file=sys.stderr, flush=True)
+            except Exception as error:  # noqa: BLE001
+                # Unsupported settings are found by trying, and each library has its own error for them.
+                answers[dtype][setting] = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            took[dtype, setting] += time.monotonic() - begun
+        torch.set_num_threads(asked["threads"])
+        for (dtype, setting), seconds in took.items():
+            said = answers[dtype][setting]
+            print(f"  {kind}, {dtype}, {setting}: {said if isinstance(said, str) else len(said)}, {seconds:.0f} s", file=sys.stderr, flush=True)
+        made.clear()
+        if device == "cuda":
+            torch.cuda.empty_cache()
+
+    def write(writer, _, setting, at):
+        settings = {
+            "eager": {"attention": "eager"}, "flash": {"attention": "flash"}, "batch": {"batch": "even"}, "ragged": {"batch": "ragged"},
+            "graphs": {"graphs": True},
+        }.get(setting, {})  # fmt: skip
+        return prints(writer.write(at, asked["tokens"], **settings))
+
+    def draw(painter, dtype, setting, at):
+        settings = {"eager": {"attention": "eager"}, "batch": {"batch": True}}.get(setting, {})
+        file = str(out / f"{asked['name']}-{dtype}-{setting}-{at}.png")
+        painter.draw(at, asked["side"], asked["steps"], **settings).save(file)
+        return file
+
+    each("text", asked["prompts"], lambda dtype: Writer(torch, asked["llama"], device, dtype), write)
+    each("image", asked["pictures"], lambda dtype: Painter(torch, asked["diffusion"], device, dtype), draw)
     found["stack"] = {**cards.stack(torch, device), **({"driver": driver()} if device == "cuda" else {})}
     return found
 
@@ -229,15 +234,13 @@ def begin(asked):
     return subprocess.Popen([sys.executable, "-B", __file__, "work"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True), json.dumps(asked)
 
 
-def ended(child):
-    """The results of processes that run concurrently."""
-    for process, asked in child:
+def ended(children):
+    """The results of processes that run concurrently: None of one that failed."""
+    for process, asked in children:
         process.stdin.write(asked)
         process.stdin.close()
-    said = [process.stdout.read() for process, _ in child]
-    if any(process.wait() for process, _ in child):
-        sys.exit("a process has failed")
-    return [json.loads(text) for text in said]
+    said = [process.stdout.read() for process, _ in children]
+    return [json.loads(text) if process.wait() == 0 else None for (process, _), text in zip(children, said, strict=True)]
 
 
 def hashes(files):
@@ -259,6 +262,7 @@ def measure(arguments):
     given.add_argument("--texts", default=",".join(TEXTS), help="settings of texts, with commas between them; none for no texts")
     given.add_argument("--images", default=",".join(IMAGES), help="settings of images")
     given.add_argument("--pictures", type=int, default=8, help="images")
+    given.add_argument("--at-once", type=int, default=1, help="processes that share the settings among themselves, beside the two of `process`")
     given.add_argument("--minutes", type=float, default=math.inf, help="begin nothing later than that; earlier measurements are kept")
     given = given.parse_args(arguments)
     until = time.time() + 60 * given.minutes if given.minutes < math.inf else 1e18
@@ -281,43 +285,60 @@ def measure(arguments):
     with tempfile.TemporaryDirectory() as place:
         print(f"making models: llama {size}, diffusion {shape}", file=sys.stderr, flush=True)
         common = {
-            "device": device, "threads": 1, "dtypes": dtypes, "out": place, "tokens": given.tokens, "prompts": given.prompts,
-            "pictures": given.pictures, "side": 1_024 if shape == "sdxl" else 128, "steps": 4, "until": until,
+            "device": device, "threads": 1, "out": place, "tokens": given.tokens, "prompts": given.prompts, "pictures": given.pictures,
+            "side": 1_024 if shape == "sdxl" else 128, "steps": 4, "until": until, "llama": f"{place}/llama", "diffusion": f"{place}/diffusion",
         }  # fmt: skip
         if asked["text"]:
-            seeded.llama(size, f"{place}/llama", dtype=torch.bfloat16 if card else torch.float32)
-            common["llama"] = f"{place}/llama"
+            seeded.llama(size, common["llama"], dtype=torch.bfloat16 if card else torch.float32)
         if asked["image"]:
-            seeded.diffusion(shape, f"{place}/diffusion")
-            common["diffusion"] = f"{place}/diffusion"
-        rest = {kind: [name for name in names if name != "process"] for kind, names in asked.items()}
-        pair = [{}, {}]
-        if any("process" in names for names in asked.values()):
-            print("two processes at once", file=sys.stderr, flush=True)
-            own = {kind: ["reference"] if "process" in names else [] for kind, names in asked.items()}
-            pair = ended([begin({**common, "name": name, "texts": own["text"], "images": own["image"]}) for name in ("one", "two")])
-        (main,) = ended([begin({**common, "name": "main", "texts": ["reference", *rest["text"]], "images": ["reference", *rest["image"]]})])
+            seeded.diffusion(shape, common["diffusion"])
+
+        def started(name, parts):
+            """A process for settings, given as kind, number type, name."""
+            own = {"text": {}, "image": {}}
+            for kind, dtype, setting in parts:
+                own[kind].setdefault(dtype, []).append(setting)
+            return begin({**common, "name": name, **own})
+
+        kinds = [kind for kind in asked if asked[kind]]
+        twice = [(kind, dtype, "reference") for kind in kinds if "process" in asked[kind] for dtype in dtypes]
+        two = [started(name, twice) for name in ("one", "two") if twice]
+        # "The same process again" is that of the reference.
+        parts = [
+            part for kind in kinds for dtype in dtypes
+            for part in ([(kind, dtype, name) for name in ("reference", "again") if name in ("reference", *asked[kind])],
+                         *([(kind, dtype, name)] for name in asked[kind] if name not in ("again", "process")))
+        ]  # fmt: skip
+        shares = [[one for part in parts[at :: given.at_once] for one in part] for at in range(given.at_once)]
+        main = [started(f"main{at}", share) for at, share in enumerate(shares) if share]
+        found = ended(two + main) if given.at_once > 1 else ended(two) + ended(main)
+        ran = [one for one in found if one]
+        if not ran:
+            sys.exit("gpu.sh determinism: no process came to its end")
         whole = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-        column = column_of(main["stack"], size)
-        same = {"device": main["stack"], "diffusion": shape, "tokens": given.tokens}
+        column = column_of(ran[0]["stack"], size)
+        same = {"device": ran[0]["stack"], "diffusion": shape, "tokens": given.tokens}
         kept = whole.get(column)
         # Another stack, or other tasks, begin anew.
         numbers = kept if kept and all(kept[name] == value for name, value in same.items()) else {**same, "commands": [], "texts": {}, "images": {}}
         numbers["commands"] = sorted({*numbers["commands"], " ".join(["gpu.sh determinism", *arguments])})
-        for dtype in dtypes:
-            for part, kind, read in (("texts", "text", lambda found: found), ("images", "image", hashes)):
+        for part, kind, read in (("texts", "text", lambda found: found), ("images", "image", hashes)):
+            for dtype in dtypes:
                 into = numbers[part].setdefault(dtype, {})
-                for name in ["reference", *rest[kind]] if asked[kind] else []:
-                    found = main[f"{kind} {dtype} {name}"]
-                    if found:
-                        into[name] = found if isinstance(found, str) else read(found)
-                one, two = (found.get(f"{kind} {dtype} reference") for found in pair)
-                if one and two:
+                for one in filter(None, found[len(two) :]):
+                    for name, said in one.get(kind, {}).get(dtype, {}).items():
+                        if said:
+                            into[name] = said if isinstance(said, str) else read(said)
+                pair = [read(said) for one in filter(None, found[: len(two)]) if isinstance(said := one.get(kind, {}).get(dtype, {}).get("reference"), list) and said]
+                if len(pair) == 2:
                     # Of the two, one that differs.
-                    into["process"] = next((found for found in map(read, (one, two)) if found != into.get("reference")), read(two))
+                    other = [one for one in pair if any(mine != its for mine, its in zip(into.get("reference", ()), one, strict=False))]
+                    into["process"] = (other or pair)[0]
     whole[column] = numbers
     NUMBERS.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
     page()
+    if len(ran) < len(found):
+        sys.exit(f"gpu.sh determinism: {len(found) - len(ran)} of {len(found)} processes failed; the others' results are kept")
 
 
 def column_of(stack, size):

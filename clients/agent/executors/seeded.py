@@ -2,9 +2,12 @@
 
 Sizes of llama: tiny (tests), small, 1b, 8b. Of diffusion: tiny (tests), small, sdxl. Their texts and images are meaningless."""
 
+import hashlib
 import json
+import os
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
@@ -24,16 +27,24 @@ DIFFUSION = {
 }
 
 
-def fill(model, seed, spread):
-    """Weights of one seed, the same on every machine: drawn on the processor in 32 bits, one tensor after the other by name."""
-    chance = torch.Generator("cpu").manual_seed(seed)
-    with torch.no_grad():
-        for name, tensor in sorted(model.named_parameters()):
-            if tensor.ndim > 1:
-                drawn = torch.randn(tensor.shape, generator=chance) * (spread or tensor[0].numel() ** -0.5)
-                tensor.copy_(drawn.to(tensor.dtype))
-            else:
+def fill(make, seed):
+    """A model whose weights are the same on every machine: each tensor is drawn on the processor in 32 bits, by the seed and its name."""
+    # Without memory at first: a library's own weights would be drawn in vain.
+    with torch.device("meta"):
+        model = make()
+    model.to_empty(device="cpu")
+
+    def draw(named):
+        name, tensor = named
+        with torch.no_grad():
+            if tensor.ndim == 1:
                 tensor.fill_(0 if name.endswith("bias") else 1)
+                return
+            chance = torch.Generator("cpu").manual_seed(int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:7], "big"))
+            tensor.copy_(torch.randn(tensor.shape, generator=chance, device="cpu", dtype=torch.float32).mul_(tensor[0].numel() ** -0.5))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(draw, model.named_parameters()))
     return model
 
 
@@ -67,7 +78,7 @@ def llama(size, place, seed=1, dtype=torch.float32):
     )  # fmt: skip
     made = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
-    model = fill(LlamaForCausalLM(config), seed, None)
+    model = fill(lambda: LlamaForCausalLM(config), seed)
     torch.set_default_dtype(made)
     with torch.no_grad():
         # It does not end by itself.
@@ -82,22 +93,21 @@ def diffusion(size, place, seed=1):
 
     blocks, width, layers, decoder = DIFFUSION[size]
     heads = max(1, width // 64)
-    unet = UNet2DConditionModel(
+    unet = lambda: UNet2DConditionModel(  # noqa: E731
         sample_size=64, in_channels=4, out_channels=4, layers_per_block=2 if size == "sdxl" else 1, block_out_channels=blocks, norm_num_groups=16,
         down_block_types=("DownBlock2D", *["CrossAttnDownBlock2D"] * (len(blocks) - 1)),
         up_block_types=(*["CrossAttnUpBlock2D"] * (len(blocks) - 1), "UpBlock2D"),
         cross_attention_dim=width, attention_head_dim=8,
     )  # fmt: skip
-    vae = AutoencoderKL(
+    vae = lambda: AutoencoderKL(  # noqa: E731
         block_out_channels=decoder, norm_num_groups=16, latent_channels=4, in_channels=3, out_channels=3, sample_size=64,
         down_block_types=["DownEncoderBlock2D"] * len(decoder), up_block_types=["UpDecoderBlock2D"] * len(decoder),
     )  # fmt: skip
-    text = CLIPTextModel(CLIPTextConfig(
+    text = lambda: CLIPTextModel(CLIPTextConfig(  # noqa: E731
         hidden_size=width, intermediate_size=4 * width, num_hidden_layers=layers, num_attention_heads=heads, vocab_size=512,
         max_position_embeddings=77, bos_token_id=0, eos_token_id=0, pad_token_id=3,
     ))  # fmt: skip
-    for at, part in enumerate((unet, vae, text)):
-        fill(part, seed + at, None)
+    unet, vae, text = (fill(make, seed + at) for at, make in enumerate((unet, vae, text)))
     with tempfile.TemporaryDirectory() as words:
         tokens(words, "clip")
         words = PreTrainedTokenizerFast.from_pretrained(words)

@@ -249,9 +249,7 @@ class ReadAlong(unittest.TestCase):
         executor = [HERE / "transformers/executor.py", "--model", cls.place / "llama", "--name", "us/small", "--device", DEVICE, "--context", "2048"]
         cls.asked = {"prompt": "The sea", "max_tokens": 1_000, "temperature": 1, "seed": 5}
         with Executor(*executor, environment={"HOME": HOME.name}) as direct:
-            begun = time.monotonic()
             name, cls.whole = direct.run("gpt", cls.asked)
-            cls.took = time.monotonic() - begun
             assert name == "done", cls.whole
         cls.text = json.loads(cls.whole)["answers"][0]["text"]
         cls.words = len(cls.text.split(" "))
@@ -263,7 +261,8 @@ class ReadAlong(unittest.TestCase):
         key, cls.application = cls.network.account(), cls.network.account()
         shown = work.free_port()
         store = json.dumps([str(cls.place / "store")])
-        command = json.dumps([str(part) for part in (sys.executable, "-B", *executor)])
+        recorded = (sys.executable, "-B", HERE / "work.py", "record", cls.place / "spans", sys.executable, "-B", *executor)
+        command = json.dumps([str(part) for part in recorded])
         (cls.place / "agent.toml").write_text(
             f'home = "{cls.place}/state"\nrpc = ["{cls.network.url}"]\nmuster = "{cls.network.muster}"\n'
             f'listen = "127.0.0.1:{work.free_port()}"\nlook_every = 1\ndrive_within = 1\n'
@@ -276,8 +275,7 @@ class ReadAlong(unittest.TestCase):
         env = {"PATH": os.environ["PATH"], "HOME": HOME.name, "KEY": key}
         with open(cls.place / "agent.log", "w") as log:
             cls.network.children.append(subprocess.Popen(agent, env=env, stderr=log))
-        count = lambda: json.loads(cls.network.say("muster", "network", "--json", key=cls.application))["nodesJoined"]  # noqa: E731
-        cls.network.until("its node", lambda: count() == 1)
+        cls.network.until("its node", lambda: cls.network.joined() == 1)
 
     def create(self):
         """A new task's number."""
@@ -291,12 +289,17 @@ class ReadAlong(unittest.TestCase):
     def came_bit_by_bit(self, moments):
         """A reader may come late, or several words at once."""
         self.assertGreater(len(moments), self.words / 4)
-        self.assertGreater(moments[-1] - moments[0], self.took / 4, "all came at once")
+        self.took_its_time(moments[-1] - moments[0])
+
+    def took_its_time(self, seconds):
+        """The executor's own time of the last task is the measure: another run may be far slower on a card with other work."""
+        begun, ended = work.spans(self.place / "spans")[-1]
+        self.assertGreater(seconds, (ended - begun) / 4, "all came at once")
 
     def test_the_command_line_prints_words_while_they_are_made(self):
         read = work.read_along(self.network, self.place, 0, self.asked, self.application)
         self.assertEqual((self.place / "story.out").read_bytes(), self.whole)
-        self.assertGreater(read["last"] - read["first"], self.took / 4, "all came at once")
+        self.took_its_time(read["last"] - read["first"])
         self.assertGreater(read["parts"], self.words / 10)
 
     def test_the_command_line_reads_a_task_that_runs_already(self):

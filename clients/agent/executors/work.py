@@ -22,6 +22,8 @@ import threading
 import time
 import unicodedata
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -165,6 +167,11 @@ class Network:
         if child.returncode:
             sys.exit(f"gpu.sh work: {program} {' '.join(map(str, arguments))}: {told.decode()}")
         return heard, time.monotonic() - begun
+
+    def joined(self):
+        """The number of nodes; None while the chain's node does not answer, since executors that load their models leave it little time."""
+        asked = subprocess.run([self.built["muster"], "network", "--json"], cwd=ROOT, env=self.environment(OWNER), capture_output=True, text=True)
+        return json.loads(asked.stdout)["nodesJoined"] if asked.returncode == 0 else None
 
     def say(self, program, *arguments, key, **environment):
         """What a program prints."""
@@ -334,33 +341,46 @@ def work(arguments):
         given.llama, given.diffusion = given.llama or "small", given.diffusion or "tiny"
     from trial import Executor
 
+    zero = time.monotonic()
+
+    def say(text):
+        print(f"{time.monotonic() - zero:.0f} s: {text}", file=sys.stderr, flush=True)
+
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "store").mkdir()
         kinds, long = executors(place, given)
         # Without Muster first: each executor's answers, and their speed.
-        direct, tokens, alone = {}, None, []
-        for kind, (command, _, asked) in kinds.items():
-            with Executor(*command[1:], environment={"HOME": folder}) as executor:
-                stack = executor.ready.get("stack")
-                name, direct[kind] = executor.run(kind, asked)
+        direct, alone = {}, []
+
+        def start(kind):
+            return kind, Executor(*kinds[kind][0][1:], environment={"HOME": folder})
+
+        with ThreadPoolExecutor() as pool, ExitStack() as running:
+            started = {kind: running.enter_context(executor) for kind, executor in list(pool.map(start, kinds))}
+            say("executors are ready")
+            for kind, executor in started.items():
+                name, direct[kind] = executor.run(kind, kinds[kind][2])
                 assert name == "done", direct[kind]
-                if kind == "gpt":
-                    words = 64 if given.dry or given.plain else 256
-                    begun = time.monotonic()
-                    name, _ = executor.run(kind, long(words)[0])
-                    assert name == "done", _
-                    tokens = min(4_096, max(16, round(words * given.seconds / (time.monotonic() - begun))))
-                    wanted = []
-                    for one in long(tokens):
-                        begun = time.monotonic()
-                        name, result = executor.run(kind, one)
-                        assert name == "done", result
-                        alone.append(time.monotonic() - begun)
-                        wanted.append(result)
-                    texts = stack
+            writer, words, wanted = started["gpt"], 64 if given.dry or given.plain else 256, []
+            # The first of a length loads code into the card.
+            for _ in range(2):
+                begun = time.monotonic()
+                name, result = writer.run("gpt", long(words)[0])
+                assert name == "done", result
+                tokens = min(4_096, max(16, round(words * given.seconds / (time.monotonic() - begun))))
+            for one in long(tokens):
+                begun = time.monotonic()
+                name, result = writer.run("gpt", one)
+                assert name == "done", result
+                alone.append(time.monotonic() - begun)
+                wanted.append(result)
+            say(f"{given.queue} texts of {tokens} tokens without Muster: {alone}")
         card = Card(place)
         with Network(place) as network:
+            said = network.say("muster-agent", "init", "--config", str(place / "init.toml"), "--rpc", network.url, "--muster", network.muster, key=OWNER, **card.environment)
+            if not any(line.startswith("gpu0 ") and f" {card.name} of " in line for line in said.splitlines()):
+                sys.exit(f"gpu.sh work: init does not know the card {card.name!r}: {said}")
             keys = {(kind, at): network.account() for kind in kinds for at in range(SHARERS)}
             application = network.account()
             ports = free_port(), free_port()
@@ -368,8 +388,8 @@ def work(arguments):
             agent = [network.built["muster-agent"], "run", "--config", place / "agent.toml"]
             network.children.append(subprocess.Popen(agent, env=env, stderr=open(place / "agent.log", "w")))
             node = lambda kind: json.loads(network.say("muster", "node", "status", "--json", key=keys[kind, SHARERS - 1]))  # noqa: E731
-            count = lambda: json.loads(network.say("muster", "network", "--json", key=application))["nodesJoined"]  # noqa: E731
-            network.until("all nodes", lambda: count() == 2 * SHARERS, 1_800)
+            network.until("all nodes", lambda: network.joined() == 2 * SHARERS, 1_800)
+            say("all nodes have joined")
             told = {kind: node(kind) for kind in kinds}
             for one in told.values():
                 card.is_joined(one)
@@ -386,10 +406,10 @@ def work(arguments):
                     rows.append({"kind": kind, "policy": policy, "seconds": time.monotonic() - begun})
                     if out.read_bytes() != direct[kind]:
                         sys.exit(f"gpu.sh work: {kind} under {policy} came to another result than the executor's own")
-                    print(f"{kind}, {policy}: {rows[-1]['seconds']:.1f} s", file=sys.stderr, flush=True)
+                    say(f"{kind}, {policy}: {rows[-1]['seconds']:.1f} s")
             processes = card.processes()
             shown = read_along(network, place, groups["gpt"]["number"], long(tokens)[0], application)
-            print(f"read while it was made: {shown['parts']} parts, {shown['first']:.1f} to {shown['last']:.1f} s", file=sys.stderr, flush=True)
+            say(f"read while it was made: {shown['parts']} parts, {shown['first']:.1f} to {shown['last']:.1f} s")
             # A queue of long texts, with an image now and then beside them left out: the card is theirs.
             for at, one in enumerate(long(tokens)):
                 (place / f"long{at}").write_text(json.dumps(one))
@@ -405,7 +425,7 @@ def work(arguments):
             errors = [line for line in (place / "agent.log").read_text().splitlines() if " ERROR " in line]
         busy, span = sum(end - start for start, end in ran), ran[-1][1] - ran[0][0]
         numbers = {
-            "stack": texts, "card": groups["gpt"]["name"], "nvidia_smi": card.told(), "processes": processes, "policies": rows, "errors": len(errors),
+            "stack": writer.ready.get("stack"), "card": groups["gpt"]["name"], "nvidia_smi": card.told(), "processes": processes, "policies": rows, "errors": len(errors),
             "vram": told["gpt"]["vram"], "stream": shown, "metrics": metrics,
             "queue": {
                 "texts": given.queue, "tokens": tokens, "alone": sum(alone) / len(alone), "through": busy / len(ran),
