@@ -81,7 +81,7 @@ impl Proof {
         Some(Self { answered: answered.clone(), twice, at: Instant::now(), history: executor.history()? })
     }
 
-    /// The answers, if the executor would have to give the same again: it runs, and had no task since.
+    /// The answers, if the executor can only give the same again: it runs, and had no task since.
     pub fn still(&self, twice: bool, executor: &mut Executor) -> Option<Answered> {
         let same = executor.history() == Some(self.history) && self.at.elapsed() < FRESH;
         (same && (self.twice || !twice)).then(|| self.answered.clone())

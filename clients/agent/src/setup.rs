@@ -149,7 +149,13 @@ pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twic
 }
 
 /// Restarts the executor, and runs the golden tasks, if there are any.
-async fn answers(shared: &Shared, node: &config::Node, gpu: &Gpu, executor: &mut Locked<'_>, twice: bool) -> Result<Option<Answered>> {
+async fn answers(
+    shared: &Shared,
+    node: &config::Node,
+    gpu: &Gpu,
+    executor: &mut Locked<'_>,
+    twice: bool,
+) -> Result<Option<Answered>> {
     // Among nodes that share it, the one that owns it restarts it.
     if node.shares.is_none() {
         executor.stop();

@@ -377,7 +377,10 @@ async fn nodes_that_share_an_executor_have_its_model_loaded_twice_and_not_for_ea
     assert_eq!(agent.starts(), 2, "{}", agent.log());
     let doctor = agent.command(&["doctor"]).output().unwrap();
     let said = String::from_utf8_lossy(&doctor.stdout);
-    assert!(doctor.status.success() && said.matches("ok     executor: that of gpu0, which is tried there").count() == 3, "{said}");
+    assert!(
+        doctor.status.success() && said.matches("ok     executor: that of gpu0, which is tried there").count() == 3,
+        "{said}"
+    );
     assert_eq!(agent.starts(), 4, "{said}");
 }
 
