@@ -470,7 +470,7 @@ def page():
         commands = "; ".join(f"`{command}`" for command in numbers["commands"])
         ran.append([name, commands, told, f"`{numbers['diffusion']}`", f"{count} of {numbers['tokens']:,} tokens", str(pictured)])
 
-    rates, differing = [], {}
+    rates, differing, bounds = [], {}, {}
     for kind in ("processor", "card"):
         for setting in TEXTS:
             differ = of = 0
@@ -483,11 +483,13 @@ def page():
                         texts = min(len(reference), len(found))
                         differ, of = differ + texts - equal[-1], of + texts
             if of:
-                high = rule(differ, of)
+                high = bounds[kind, setting] = rule(differ, of)
                 differing[kind, setting] = differ
                 rates.append([kind, TEXTS[setting], f"{differ} of {of}", f"{100 * differ / of:.0f} %", f"{100 * high:.1f} %", f"{SLASH * high:.1f}", f"{BEARABLE / high:.2f}"])
-    same = [TEXTS[setting] for (kind, setting), differ in differing.items() if kind == "processor" and not differ]
-    other = [f"{TEXTS[setting]} ({differ})" for (kind, setting), differ in differing.items() if kind == "processor" and differ]
+    kinds = [kind for kind in ("processor", "card") if any(one == kind for one, _ in differing)]
+    same = " ".join(f"On the {kind}, these changed no text: {'; '.join(TEXTS[name] for (one, name), differ in differing.items() if one == kind and not differ) or 'none'}." for kind in kinds)
+    other = " ".join(f"On the {kind}, these changed texts: {'; '.join(f'{TEXTS[name]} ({differ})' for (one, name), differ in differing.items() if one == kind and differ) or 'none'}." for kind in kinds)
+    shown = any(kind == "card" and setting in ("again", "process") and high <= BEARABLE / SLASH for (kind, setting), high in bounds.items())
     pairs = []
     for at, one in enumerate(cards):
         for two in cards[at + 1 :]:
@@ -496,7 +498,9 @@ def page():
                     here, there = (whole[name]["texts"].get(dtype, {}).get("reference") for name in (one, two))
                     if isinstance(here, list) and isinstance(there, list):
                         pairs.append([f"{one} against {two}", dtype, share(here, there)])
-    queues, policies, smi, streams = at_work(json.loads(CARDS.read_text()) if CARDS.exists() else {}, ("H100", "H200"))
+    whole_cards = json.loads(CARDS.read_text()) if CARDS.exists() else {}
+    queues, policies, smi, streams = at_work(whole_cards, ("H100", "H200"))
+    notes = "".join(f"{name}: {numbers['note']}\n\n" for name, numbers in whole_cards.items() if "note" in numbers)
     needed = math.ceil(math.log(0.05) / math.log(1 - BEARABLE / SLASH))
     text = f"""# Determinism
 
@@ -506,7 +510,7 @@ Under [validation](../validation.md) answers of texts are compared bit by bit, a
 
 ## What to take from it
 
-- {"**No card has been measured.**" if not cards else "**Cards that were measured:** " + "; ".join(cards) + "."} The processor's results say nothing about a card's kernels.
+- {"**No card has been measured.** The processor's results say nothing about a card's kernels." if not cards else "**Cards that were measured**, besides the processor: " + "; ".join(cards) + ". Where the columns say that a command left off after minutes, a few texts are all there is."}
 - **List a GPU group only if its nodes share the card and every setting.** Batches, attention, number type and versions all count: [Consequences](#consequences).
 - **Never list servers that share batches among requests.**
 - **A rate of wrong answers that looks small is expensive.** The [consequences](#consequences) have the `slashTimes` that each setting can bear.
@@ -539,7 +543,7 @@ A cell first says how many bits of the perceptual hash differ from the executor'
 
 {queues}
 
-Two things are lost: the time in which the card could have written but did not, and the time that each text took longer than alone. **The aim is below 2 % for texts of ten seconds.**
+{notes}Two things are lost: the time in which the card could have written but did not, and the time that each text took longer than alone. **The aim is below 2 % for texts of ten seconds.**
 
 Seconds from the command to the result's file, with nothing else to do, by policy:
 
@@ -559,12 +563,12 @@ A text of the queue under the policy "single", [read while it is made](../stream
 
 {table(["of a", "one of three has", "differ", "as measured", "at most", "loss at most", "bearable `slashTimes`"], rates)}
 
-- A node can bear a loss of a hundredth of a fee for each judged answer. At `slashTimes` {SLASH} that is one wrong answer in {SLASH / BEARABLE:,.0f}. To show so little, {needed:,} answers in a row must agree: `gpu.sh determinism --prompts {needed}`. {"**Nobody has shown that on a card**, so `slashTimes` above 0 for texts is a decision without a measurement behind it." if not cards else ""}
+- A node can bear a loss of a hundredth of a fee for each judged answer. At `slashTimes` {SLASH} that is one wrong answer in {SLASH / BEARABLE:,.0f}. To show so little, {needed:,} answers in a row must agree: `gpu.sh determinism --prompts {needed}`. {"" if shown else "**Nobody has shown that on a card**, so `slashTimes` above 0 for texts is a decision without a measurement behind it."}
 - At rate r of wrong answers, `slashTimes` is bearable up to {BEARABLE} / r: at 1 in 100 that is 1, and at 1 in 10 it cannot be borne at all.
 
-**Fit to be listed** (`listGpuGroup`): one request at a time, one number type, one choice of attention, one version of everything, on one model of card. On the processor, these changed no text: {"; ".join(same) or "none"}.
+**Fit to be listed** (`listGpuGroup`): one request at a time, one number type, one choice of attention, one version of everything, on one model of card. {same}
 
-**Never list**: servers that share batches among requests (vLLM, SGLang, llama.cpp with several slots, Ollama with parallel requests), and groups whose nodes choose attention, number type or threads each for itself. {"On the processor, these changed texts: " + "; ".join(other) + "." if other else ""} Such nodes take tasks of policy 0, and of policy 3 where a lost share is all that they risk.
+**Never list**: servers that share batches among requests (vLLM, SGLang, llama.cpp with several slots, Ollama with parallel requests), and groups whose nodes choose attention, number type or threads each for itself. {other} Such nodes take tasks of policy 0, and of policy 3 where a lost share is all that they risk.
 
 **The group's name.** The card's model is in it by NVIDIA's name. All else is in the eight digits of the golden answers. `transformers` and `openai` write the digits of their stack into every answer, so another stack has another name even if its golden answers read the same. The stack is the versions of torch, CUDA, cuDNN and the library, the number type, attention, context and the weights' digest; or a server's own fingerprint. The driver is not in it: torch brings its own kernels, and whether a driver changes them was not measured. An owner who lists a group lists its number, and tells operators the card, the executor, its arguments, and `requirements-torch.lock`.
 """

@@ -137,7 +137,7 @@ async fn recall(shared: &Shared, settings: &config::Node, number: u32) -> Result
 pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twice: bool) -> Result<Examined> {
     let gpu = gpu::find(node)?;
     let mut executor = executor.lock().await;
-    let known = shared.proofs().get(node.card()).and_then(|proof| proof.still(twice, &mut executor));
+    let known = shared.proofs().get(node.card()).and_then(|proof| proof.still(twice, node.shares.is_some(), &mut executor));
     let answered = match known {
         Some(known) => Some(known),
         None => answers(shared, node, &gpu, &mut executor, twice).await?,
