@@ -19,6 +19,8 @@ use crate::{http, Error, IMuster, Muster};
 pub const SHOWN: usize = 4 << 20;
 /// The longest line of a stream, in bytes: a piece of 16 KiB of which every character is escaped, and a little.
 const LINE: usize = 128 << 10;
+/// The most bytes of a connection: of 4 MiB of which every character is escaped, in the most pieces, twice; and a little.
+const WIRE: usize = 80 << 20;
 /// Silence after which a stream is requested again; a node's server sends something every 15 s.
 const SILENT: Duration = Duration::from_secs(45);
 /// The first pause before a stream is requested again; it doubles.
@@ -184,11 +186,17 @@ struct Lines {
     returned: bool,
     event: String,
     data: Option<String>,
+    /// Bytes read so far.
+    taken: usize,
 }
 
 impl Lines {
     /// Reads on; queues the events in the order of their arrival.
     fn read(&mut self, bytes: &[u8], told: &mut std::collections::VecDeque<Told>) -> Result<(), Untrue> {
+        self.taken += bytes.len();
+        if self.taken > WIRE {
+            return Err(Untrue::TooLong);
+        }
         for byte in bytes {
             let after = std::mem::replace(&mut self.returned, *byte == b'\r');
             match byte {
@@ -638,6 +646,10 @@ mod tests {
         let mut lines = Lines::default();
         let long = format!("data: {}\n", "x".repeat(LINE / 2)).repeat(3);
         assert_eq!(lines.read(long.as_bytes(), &mut VecDeque::new()), Err(Untrue::Malformed));
+        // Comments, or the same piece over and over.
+        let mut lines = Lines { taken: WIRE - 2, ..Lines::default() };
+        assert_eq!(lines.read(b":\n", &mut VecDeque::new()), Ok(()));
+        assert_eq!(lines.read(b":", &mut VecDeque::new()), Err(Untrue::TooLong));
         let mut shown = Shown::default();
         let text = "x".repeat(SHOWN);
         shown.push(&text);
