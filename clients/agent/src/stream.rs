@@ -638,7 +638,7 @@ mod tests {
         let (mut served, _) = axum::serve::Listener::accept(&mut doors).await;
         let taking = tokio::spawn(async move {
             while slow.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {
-                sleep(Duration::from_millis(1)).await
+                sleep(Duration::from_millis(1)).await;
             }
         });
         let taken = timeout(long, async {
