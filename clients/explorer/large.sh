@@ -26,7 +26,7 @@ export CHAIN_ID=412346 START_BLOCK=1 RPC_URL=http://127.0.0.1:9 MUSTER=0x0000000
 origins=()
 for _ in $(seq "${SERVERS:-1}"); do
   port=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close() })')
-  node_modules/.bin/ponder serve --schema large --port "$port" --hostname 127.0.0.1 --log-level warn >"$work/serve-$port.log" 2>&1 &
+  DATABASE_URL=${SERVE_DATABASE_URL:-$DATABASE_URL} node_modules/.bin/ponder serve --schema large --port "$port" --hostname 127.0.0.1 --log-level warn >"$work/serve-$port.log" 2>&1 &
   pids+=($!)
   until curl -sf "http://127.0.0.1:$port/health" >/dev/null 2>&1; do
     kill -0 "${pids[-1]}" 2>/dev/null || { cat "$work/serve-$port.log" >&2; exit 1; }

@@ -122,10 +122,20 @@ test("the explorer's container", () => {
   assert.ok(validate(known), JSON.stringify(validate.errors));
   assert.ok(!validate({ ...known, services: { ...services, caddy: { ...caddy, imagine: "caddy" } } }), "it would not have noticed");
   // One image, of a release; only Caddy can be reached from outside.
-  assert.deepEqual([serve.image, serve.environment], [indexer.image, indexer.environment]);
+  const { DATABASE_URL: owner, ...settingsOfAll } = indexer.environment;
+  const { DATABASE_URL: reader, ...same } = serve.environment;
+  assert.deepEqual([serve.image, same], [indexer.image, settingsOfAll]);
   assert.match(indexer.image, /^\$\{EXPLORER_IMAGE:\?/);
   assert.deepEqual(Object.keys(services).filter((name) => services[name].ports), ["caddy"]);
   assert.match(serve.command.at(-1), new RegExp(`ponder serve --schema "\\$\\$\\{DATABASE_SCHEMA:\\?\\}" --port ${port} --hostname 0\\.0\\.0\\.0`));
+  // Both ask as users that roles.sql makes, with the passwords that it is given, and neither is the superuser.
+  const roles = read(`${EXPLORER}/roles.sql`);
+  const made = [...roles.matchAll(/^create role (\w+) login password :'(\w+)';$/gm)].map(([, user, variable]) => [user, new RegExp(`^\\\\getenv ${variable} (\\w+)$`, "m").exec(roles)[1]]);
+  assert.deepEqual([owner, reader], made.map(([user, variable]) => `postgresql://${user}:\${${variable}:?}@database:5432/${database.environment.POSTGRES_DB}`));
+  for (const [, variable] of made) assert.equal(database.environment[variable], `\${${variable}:?}`);
+  assert.equal(indexer.environment.DATABASE_READER, made[1][0]);
+  assert.ok(!made.flat().includes(database.environment.POSTGRES_USER ?? "postgres") && !/superuser/i.test(roles.replace(/^--.*/gm, "")));
+  assert.ok(database.volumes.includes("./roles.sql:/docker-entrypoint-initdb.d/roles.sql:ro"));
   // Compose names containers by project, service and number.
   const names = caddy.environment.SERVERS.split(" ");
   assert.deepEqual(names, names.map((_, i) => `${project}-serve-${i + 1}:${port}`));
@@ -138,7 +148,7 @@ test("the explorer's container", () => {
     }
   }
   // Everything it is told is something that it reads, can be said in the file of settings, and is explained; and that file names nothing else.
-  const sources = ["ponder.config.ts", "src/settings.ts", "src/api/index.ts"].map((path) => read(`clients/explorer/indexer/${path}`)).join();
+  const sources = ["ponder.config.ts", "src/settings.ts", "src/api/index.ts", "src/api/counted.ts"].map((path) => read(`clients/explorer/indexer/${path}`)).join();
   const ponders = ["DATABASE_URL", "DATABASE_SCHEMA"];
   for (const name of Object.keys(indexer.environment)) assert.ok(sources.includes(name) || ponders.includes(name), name);
   const asked = new Set([...read(`${EXPLORER}/compose.yaml`).matchAll(/(?<!\$)\$\{([A-Z_]+)/g)].map(([, name]) => name));

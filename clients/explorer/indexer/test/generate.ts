@@ -159,6 +159,7 @@ await run(
   `insert into _ponder_meta values ('app', '${JSON.stringify({ version: "6", build_id: "generated", table_names: [], view_names: [], is_dev: 0, is_locked: 0, is_ready: 1, heartbeat_at: 0 })}')`,
   `insert into _ponder_checkpoint values ('muster', ${CHAIN}, '${checkpoint}', '${checkpoint}', '${checkpoint}')`,
 );
+await (await import("../src/api/counted")).made;
 await run("indexes", ...indexes.sql, "analyze");
 const { rows } = await client.query(`select pg_size_pretty(sum(pg_total_relation_size(c.oid))) as size, (select count(*) from event) as events from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = '${schema}' and c.relkind = 'r'`);
 const counted = (n: number) => Number(n).toLocaleString("en-GB");

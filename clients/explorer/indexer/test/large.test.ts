@@ -49,6 +49,19 @@ test("a long history of draws is counted by one server for all, and not again by
   assert.deepEqual(await counted(alone), one);
 });
 
+test("neither the indexer nor a server asks as a superuser, and a server only reads what was indexed", { skip: skip || (!process.env.SERVE_DATABASE_URL && "there is one user for all") }, async () => {
+  const other = new pg.Client({ connectionString: process.env.SERVE_DATABASE_URL });
+  await other.connect();
+  const refused = { code: "42501" };
+  try {
+    for (const one of [client, other]) await assert.rejects(one.query("copy (select 1) to program 'true'"), refused);
+    for (const sql of [`delete from ${SCHEMA}.node`, `create table ${SCHEMA}.other (id int)`, "create schema other", `drop table ${SCHEMA}._counted_draws`]) await assert.rejects(other.query(sql), refused, sql);
+    assert.equal((await other.query(`select count(*)::int as nodes from ${SCHEMA}.node`)).rows[0].nodes, NODES);
+  } finally {
+    await other.end();
+  }
+});
+
 test("viewers of both see every event, and miss no change", { skip }, async () => {
   const { firsts, views, happened, failed } = await look(servers.slice(0, 2).map(({ url }) => url.replace(/\/$/, "")), database, SCHEMA, VIEWERS, 4);
   assert.deepEqual([...failed], []);

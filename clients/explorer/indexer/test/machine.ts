@@ -185,7 +185,7 @@ export class Running extends Indexer {
     return new Running(`http://127.0.0.1:${port}`, start("node_modules/.bin/ponder", args, env, log), log);
   }
 
-  /** Only answers, from the schema's contents: `ponder serve`. Its chain endpoint is a closed port. It serves a page of two files, so that the explorer's need not be built. */
+  /** Only answers, from the schema's contents: `ponder serve`, as the servers' user where there is one. Its chain endpoint is a closed port. It serves a page of two files, so that the explorer's need not be built. */
   static async serve(schema: string, database: string, settings: Record<string, string> = {}, port?: number): Promise<Running> {
     port ??= await freePort();
     const log = `${schema}-${port}.log`;
@@ -195,7 +195,7 @@ export class Running extends Indexer {
     const script = "// Nothing.\n".repeat(1_000);
     await writeFile(join(page, "assets/page.js"), script);
     await writeFile(join(page, "assets/page.js.gz"), gzipSync(script));
-    const env = { PAGE: relative(root, page), RPC_URL: "http://127.0.0.1:9", MUSTER: `0x${"ff".repeat(20)}`, CHAIN_ID: "412346", START_BLOCK: "1", PONDER_TELEMETRY_DISABLED: "1", DATABASE_URL: database, NODE_ENV: "production", ...settings };
+    const env = { PAGE: relative(root, page), RPC_URL: "http://127.0.0.1:9", MUSTER: `0x${"ff".repeat(20)}`, CHAIN_ID: "412346", START_BLOCK: "1", PONDER_TELEMETRY_DISABLED: "1", DATABASE_URL: process.env.SERVE_DATABASE_URL || database, NODE_ENV: "production", ...settings };
     const running = new Running(`http://127.0.0.1:${port}`, start("node_modules/.bin/ponder", ["serve", "--schema", schema, "--port", String(port), "--hostname", "127.0.0.1"], env, log), log);
     while (!(await fetch(new URL("/health", running.url)).catch(() => undefined))?.ok) {
       if (running.child.exitCode !== null) await running.reach(Number.MAX_SAFE_INTEGER);

@@ -1,7 +1,7 @@
 /**
  * The counts of draws, kept in the database: a new server goes on from another's, and of several that face a long history one counts for all.
  *
- * The table is in the schema of the tables it was counted from, and is dropped with them. Without PostgreSQL there is one server, which counts for itself.
+ * The table is in the schema of the tables it was counted from, and is dropped with them. The indexer makes it, since a server's user may have no right to. Without PostgreSQL there is one server, which counts for itself.
  */
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
@@ -49,6 +49,14 @@ async function using<result>(act: (client: pg.Client) => Promise<result>): Promi
   }
 }
 
+/** Only the schema's owner can. DATABASE_READER is the servers' user, if they have another. */
+const make = async (client: pg.Client) => {
+  const reader = process.env.DATABASE_READER;
+  const grant = reader ? `; grant insert, delete on ${table} to ${pg.escapeIdentifier(reader)}` : "";
+  await client.query(`create table if not exists ${table} (counted_by text not null, id numeric(78) not null, tx text not null, state bytea not null, primary key (counted_by, id))${grant}`).catch(() => undefined);
+};
+export const made = using(make);
+
 /** The newest that was kept, beyond `after`, for which `isThere` still finds the event that it ends with. */
 export const load = (after: bigint, isThere: (last: Last) => Promise<boolean>): Promise<{ last: Last; shares: Shares } | undefined> =>
   using(async (client) => {
@@ -70,7 +78,7 @@ export function save(last: Last, shares: Shares): Promise<void> {
   if (!connectionString) return Promise.resolve();
   const state = serialize(shares.state());
   return using(async (client) => {
-    await client.query(`create table if not exists ${table} (counted_by text not null, id numeric(78) not null, tx text not null, state bytea not null, primary key (counted_by, id))`);
+    await make(client);
     const packed = await pack(state, { level: 1 });
     await client.query(`insert into ${table} values ($1, $2, $3, $4) on conflict do nothing`, [BY, String(last.id), last.tx, packed]);
     await client.query(`delete from ${table} where counted_by <> $1 or id not in (select id from ${table} where counted_by = $1 order by id desc limit ${KEPT})`, [BY]);
