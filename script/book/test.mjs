@@ -23,7 +23,7 @@ let server, browser, origin;
 /** A page that is waited for as long as other tests wait: Playwright's own bound is half a minute. */
 async function opened(options) {
   const page = await browser.newPage(options);
-  page.setDefaultTimeout(120_000);
+  page.setDefaultTimeout(300_000);
   return page;
 }
 

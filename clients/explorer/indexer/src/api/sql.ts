@@ -9,8 +9,8 @@ import { createMiddleware } from "hono/factory";
 export const [MOST_ROWS, MOST_BYTES] = [10_000, 32 * 2 ** 20];
 /** Questions that the database answers at a time: it has some thirty connections, and the page needs them, too. So many more may wait. */
 const [AT_ONCE, WAITING] = [8, 64];
-/** Each may take so many milliseconds, and as much memory for each of its steps. Unless told so, Ponder would take half a gigabyte, and repeat it nine times. */
-const within = sql.raw("set local statement_timeout = 10000; set local work_mem = '64MB'");
+/** Each may take so many milliseconds of one processor, and as much memory for each of its steps. Unless told so, Ponder would take half a gigabyte, and repeat it nine times. */
+const within = sql.raw("set local statement_timeout = 10000; set local work_mem = '64MB'; set local max_parallel_workers_per_gather = 0");
 
 const tables = Object.values(schema as object).filter(isTable).map(getTableName);
 
