@@ -519,7 +519,7 @@ Under [validation](../validation.md) answers of texts are compared bit by bit, a
 
 `clients/agent/executors/gpu.sh determinism` measures on the machine that it runs on. It adds its results to [determinism.json](determinism.json), and writes this page. Columns that say "{NOT_RUN}" wait for that command on such a card.
 
-Models have the shape of Llama and of Stable Diffusion, and weights that are drawn from a seed. They need no download, and their answers mean nothing. Half of the texts are greedy, and half are sampled by a seed at temperature 1. A trained model is surer of its next word, so it differs less often. How much less is not known.
+Models have the shape of Llama and of Stable Diffusion, and weights that are drawn from a seed. They need no download, and their answers mean nothing. Half of the texts are greedy, and half are sampled by a seed at temperature 1. A trained model is surer of its next word, so it differs less often. How much less is not known. Where a command says `--at-once`, its settings ran beside each other on the card.
 
 {table(["device, model of texts", "command", "stack", "model of images", "texts", "images"], ran)}
 
