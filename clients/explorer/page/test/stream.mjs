@@ -1,4 +1,4 @@
-// Tasks streaming in while somebody scrolls: how large the page grows, how much processor time it takes, and which rows it draws.
+// Tasks streaming in while somebody scrolls: how large the page grows, and which rows it draws.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { TaskKind, specOf } from "muster-client";
@@ -7,8 +7,6 @@ import { FEE, sleep, until } from "./network.mjs";
 
 /** The most memory of a page. */
 const MOST_MB = 150;
-/** The rows of the plain page, as many as "Live" shows. */
-const ROWS = 300;
 /** The views, their rows, and the things that add one row each. */
 const VIEWS = [
   ["live", ".stream li", "events"],
@@ -33,48 +31,25 @@ async function pour({ network }, number) {
 
 const resident = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024;
 
-/** Follows a page's main thread: its figures, with durations as the thread's processor time, and the number of news that it heard. */
-async function watch(page) {
-  const cdp = await page.context().newCDPSession(page);
-  let news = 0;
-  cdp.on("Network.eventSourceMessageReceived", () => news++);
-  await cdp.send("Network.enable");
-  await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
-  return async () => {
-    const { metrics } = await cdp.send("Performance.getMetrics");
-    return { ...Object.fromEntries(metrics.map(({ name, value }) => [name, value])), news };
-  };
-}
-
-/** Scrolls the page up and down for so many frames or milliseconds; the plain page draws its rows anew so many times meanwhile. */
-const scroll = (page, { frames: most = 1e9, ms = 1e9, draws = 0 }) =>
+/** Scrolls the page up and down for so many milliseconds: frames, and the longest of them. */
+const scroll = (page, ms) =>
   page.evaluate(
-    ({ most, ms, draws }) =>
+    (ms) =>
       new Promise((resolve) => {
         const begin = performance.now();
-        let [frames, last, longest, drawn] = [0, begin, 0, 0];
+        let [frames, last, longest] = [0, begin, 0];
         const step = (now) => {
           frames++;
           longest = Math.max(longest, now - last);
           last = now;
           scrollBy(0, Math.sin((now - begin) / 700) > 0 ? 24 : -24);
-          while (drawn < Math.floor((frames * draws) / most)) draw(drawn++);
-          if (frames < most && now - begin < ms) requestAnimationFrame(step);
-          else resolve({ frames, longest, seconds: (now - begin) / 1_000 });
+          if (now - begin < ms) requestAnimationFrame(step);
+          else resolve({ frames, longest });
         };
         requestAnimationFrame(step);
       }),
-    { most, ms, draws },
+    ms,
   );
-
-/** A page without any library. `draw` writes all of its rows. */
-const PLAIN = `<ol></ol><script>
-  const list = document.querySelector("ol");
-  function draw(turn) {
-    list.innerHTML = Array.from({ length: ${ROWS} }, (_, i) => '<li style="display: grid; grid-template-columns: 1fr 1fr 1fr 2fr; content-visibility: auto; contain-intrinsic-height: auto 2rem"><span title="block">' + (i + turn) + ' s ago</span><b>Task created</b><span><a href="#task">#' + i + '</a></span><small>0.0001 ETH <a href="#tx">' + turn + '</a></small></li>').join("");
-  }
-  draw(0);
-</script>`;
 
 /** Counts the rows that are put into the page from now on, however often. */
 const countRows = (page) =>
@@ -94,12 +69,10 @@ export async function stream(all, open, number, caughtUp) {
     const page = await open(view);
     await page.locator(row).first().waitFor();
     await countRows(page);
-    pages.push({ view, page, of, figures: await watch(page) });
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send("Performance.enable");
+    pages.push({ view, page, of, cdp });
   }
-  const plain = await all.browser.newPage();
-  plain.setDefaultTimeout(120_000);
-  await plain.setContent(PLAIN);
-  const plainFigures = await watch(plain);
   const { processInfo } = await (await all.browser.newBrowserCDPSession()).send("SystemInfo.getProcessInfo");
   const renderers = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
   const before = (await all.network.client.getOverview()).tasks;
@@ -107,14 +80,11 @@ export async function stream(all, open, number, caughtUp) {
   let [most, poured] = [0, false];
   const pouring = pour(all, number).then(() => (poured = true));
   for (let i = 0; !poured || i < 3 * pages.length; i++) {
-    const { page, figures } = pages[i % pages.length];
+    const { page, cdp } = pages[i % pages.length];
     await page.bringToFront();
-    const [from, seen, to] = [await figures(), await scroll(page, { ms: 3_000 }), await figures()];
-    await plain.bringToFront();
-    // On a busy machine the figures are asked for long before the scrolling begins.
-    const draws = Math.ceil(to.news - from.news + to.Timestamp - from.Timestamp);
-    const [plainFrom, , plainTo] = [await plainFigures(), await scroll(plain, { frames: seen.frames, draws }), await plainFigures()];
-    found.push({ ...seen, heap: to.JSHeapUsedSize / 2 ** 20, news: to.news - from.news, taken: to.TaskDuration - from.TaskDuration, plain: plainTo.TaskDuration - plainFrom.TaskDuration });
+    const seen = await scroll(page, 3_000);
+    const { metrics } = await cdp.send("Performance.getMetrics");
+    found.push({ ...seen, heap: metrics.find(({ name }) => name === "JSHeapUsedSize").value / 2 ** 20 });
     most = Math.max(most, ...renderers.map(resident));
     await sleep(200);
   }
@@ -123,11 +93,10 @@ export async function stream(all, open, number, caughtUp) {
   const { tasks } = await all.network.client.getOverview();
   assert.equal(tasks - before, BigInt(number));
   const greatest = (of) => Math.max(...found.map((one) => one[of]));
-  const sum = (of) => found.reduce((sum, one) => sum + one[of], 0);
-  const cost = sum("taken") / sum("plain");
+  const frames = found.reduce((sum, one) => sum + one.frames, 0);
   console.log(
     `page: ${number} tasks in ${seconds.toFixed(0)} s: at most ${greatest("heap").toFixed(0)} MB of heap, ${most.toFixed(0)} MB resident (the browser's own included); ` +
-      `${sum("seconds").toFixed(0)} s of scrolling, with ${sum("frames")} frames and ${sum("news")} news, took ${sum("taken").toFixed(1)} s of processor time, ${cost.toFixed(2)} times as much as a plain page; the longest frame ${greatest("longest").toFixed(0)} ms`,
+      `${frames} frames in ${found.length} times three seconds of scrolling, the longest ${greatest("longest").toFixed(0)} ms`,
   );
   // All of them, not a part that came in time; the indexer may need longer than the page.
   await caughtUp(1_200);
@@ -136,7 +105,7 @@ export async function stream(all, open, number, caughtUp) {
   await until("the newest task is shown", async () => (await last.locator(`table[data-table="tasks"] a:text-is("#${tasks}")`).count()) === 1);
   const rows = await Promise.all(pages.map(({ page }) => page.evaluate(() => window.rows)));
   const end = await known();
-  for (const page of [plain, ...pages.map(({ page }) => page)]) await page.context().close();
+  for (const { page } of pages) await page.context().close();
   const problems = [];
   pages.forEach(({ view, of }, i) => {
     const [added, drawn] = [end[of] - first[of], `${view} drew ${rows[i]} rows for ${end[of] - first[of]} new ${of}`];
