@@ -301,6 +301,34 @@ test("questions of SQL that take long are ended, and leave the page its connecti
   assert.ok(Date.now() - begun < 180_000, `they took ${Date.now() - begun} ms`);
 });
 
+test("questions of GraphQL that take long are ended, and leave lists their connections", { skip: skipAll }, async () => {
+  const { url: at } = servers[0]!;
+  const owner = new pg.Client({ connectionString: database });
+  await owner.connect();
+  await owner.query(`alter table ${SCHEMA}.event rename to quick; create view ${SCHEMA}.event as select quick.* from ${SCHEMA}.quick, (select pg_sleep(40)) as slow`);
+  try {
+    // More questions to the database than a server has connections.
+    const fields = Array.from({ length: 24 }, (_, i) => `a${i}: events(limit: 1) { totalCount }`).join(" ");
+    let ended = 0;
+    const slow = [1, 2].map(async () => {
+      const headers = { "content-type": "application/json", "x-forwarded-for": "192.0.2.66", "accept-encoding": "identity" };
+      const { status, body } = await ask("/graphql", { at, headers, body: JSON.stringify({ query: `{ ${fields} }` }) });
+      ended++;
+      return [status, body.toString()] as const;
+    });
+    await sleep(500);
+    assert.equal((await ask("/api/list/nodes?limit=9", { ...behind("192.0.2.67"), at })).status, 200);
+    assert.equal(ended, 0, "the list waited for them");
+    for (const [status, body] of await Promise.all(slow)) {
+      assert.match(body, /longer than 10 seconds/);
+      assert.equal(status, 400);
+    }
+  } finally {
+    await owner.query(`drop view ${SCHEMA}.event; alter table ${SCHEMA}.quick rename to event`);
+    await owner.end();
+  }
+});
+
 test("questions that are followed may have line breaks in them", { skip: skipAll }, async () => {
   const { url } = servers[0]!;
   const asked = (...questions: string[]) => listen(`/api/live?${questions.map((one) => `ask=${encodeURIComponent(one)}`).join("&")}`, { at: url });

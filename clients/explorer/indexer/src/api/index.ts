@@ -4,9 +4,12 @@ import schema from "ponder:schema";
 import { serveStatic } from "@hono/node-server/serve-static";
 import { Hono } from "hono";
 import { etag } from "hono/etag";
+import { HTTPException } from "hono/http-exception";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { client, graphql } from "ponder";
 import { address, chainId, startBlock } from "../settings";
 import { cached } from "./cache";
+import { boundedData } from "./data";
 import { feed } from "./feed";
 import { limited } from "./limit";
 import { live } from "./live";
@@ -22,11 +25,13 @@ const page = process.env.PAGE || "../page/dist";
 const app = new Hono();
 
 app.use("*", limited);
-app.use("/graphql", graphql({ db, schema }));
+app.use("/graphql", boundedData, graphql({ db, schema }));
 app.use("/sql/*", bounded, client({ db, schema }));
 const ask = async (query: string): Promise<string> => {
   const headers = { "content-type": "application/json" };
-  return (await app.request("/graphql", { method: "POST", headers, body: JSON.stringify({ query }) })).text();
+  const response = await app.request("/graphql", { method: "POST", headers, body: JSON.stringify({ query }) });
+  if (!response.ok) throw new HTTPException(response.status as ContentfulStatusCode, { message: await response.text() });
+  return response.text();
 };
 const questionOf = (path: string, query: URLSearchParams) => questionAt(path, query, ask);
 app.get("/api/programs", async (c) => c.body(await programs(), 200, { "content-type": "application/json", "cache-control": "public, max-age=60" }));

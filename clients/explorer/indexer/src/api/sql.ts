@@ -4,13 +4,11 @@ import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { getTableName, isTable, sql } from "drizzle-orm";
 import { createMiddleware } from "hono/factory";
+import { MOST_TIME, Turns, within } from "./turns";
 
 /** Rows of an answer at most, and its bytes as the database sends them; a replaced text can be of any length. */
 export const [MOST_ROWS, MOST_BYTES] = [10_000, 32 * 2 ** 20];
-/** Questions that the database answers at a time: it has some thirty connections, and the page needs them, too. So many more may wait. */
-const [AT_ONCE, WAITING] = [8, 64];
-/** Each may take so many milliseconds of one processor, and as much memory for each of its steps. Unless told so, Ponder would take half a gigabyte, and repeat it nine times. */
-const within = sql.raw("set local statement_timeout = 10000; set local work_mem = '64MB'; set local max_parallel_workers_per_gather = 0");
+const turns = new Turns();
 
 const tables = Object.values(schema as object).filter(isTable).map(getTableName);
 
@@ -19,23 +17,6 @@ const tables = Object.values(schema as object).filter(isTable).map(getTableName)
  * they are. Ponder makes them anew whenever it needs them, within one transaction.
  */
 const unshadow = sql.raw(`drop table if exists ${tables.map((name) => `pg_temp."${name}"`).join(", ")}`);
-
-let running = 0;
-const waiting: (() => void)[] = [];
-
-/** Acts when it is its turn. */
-async function inTurn<result>(act: () => Promise<result>): Promise<result> {
-  if (running < AT_ONCE) running++;
-  else await new Promise<void>((resolve) => waiting.push(resolve));
-  try {
-    return await act();
-  } finally {
-    const next = waiting.shift();
-    // The next one has its place.
-    if (next) next();
-    else running--;
-  }
-}
 
 /** A transaction as Drizzle has it: its connection is known. */
 type Transaction = typeof db & { session: { client: { connection: { stream: Socket } } } };
@@ -48,10 +29,10 @@ if (process.env.DATABASE_URL) {
   const questions = db as unknown as Questions;
   const { transaction } = Object.getPrototypeOf(questions) as Questions;
   questions.transaction = (act, config) =>
-    inTurn(async () => {
+    turns.take(async () => {
       let left = MOST_BYTES;
       const answered = async (tx: Transaction) => {
-        await tx.execute(within);
+        await tx.execute(sql.raw(within(MOST_TIME)));
         const { stream } = tx.session.client.connection;
         const read = ({ length }: Buffer) => {
           left -= length;
@@ -74,7 +55,7 @@ if (process.env.DATABASE_URL) {
 
 export const bounded = createMiddleware(async (c, next) => {
   const asked = c.req.query("sql");
-  if (waiting.length >= WAITING) return c.text("Too many questions of SQL wait already: ask again later", 503, { "retry-after": "10" });
+  if (turns.isFull) return c.text("Too many of your questions wait already: ask again later", 503, { "retry-after": "10" });
   if (asked !== undefined) {
     const url = new URL(c.req.url);
     try {
