@@ -1,6 +1,7 @@
 //! The results of attacks on validation: the adversary's search over many lives, single prices, and the page about them.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
@@ -12,6 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use muster_core::validation::payment;
 use muster_model::search::book::{Cause, Tally};
 use muster_model::search::harm::Harm;
+use muster_model::search::hold::{self, Held, Hold};
 use muster_model::search::hunt::{hunt, Best, Budget, Found as Hunted, Per, LEADERS};
 use muster_model::search::price::{fifty_tens, lone_sender, share, Fifty, Lone, Required, Share};
 use muster_model::search::rules::Rule;
@@ -26,6 +28,8 @@ const RATES: [u64; 2] = [1_000, 3_000];
 const SHARES: [u32; 6] = [1, 5, 10, 20, 33, 50];
 /// Shares of one-sender blocks, in hundredths.
 const ALONE_IN: [u64; 8] = [0, 1, 5, 10, 25, 50, 75, 90];
+/// Seconds for which each plan to hold a node is played.
+const HOLDING: u64 = 2 * 3_600;
 /// The default slash for a wrong answer, in fees.
 const SLASH: f64 = 20.0;
 /// Fifty tens: nodes, the adversary's, policy, and the holders of a required model.
@@ -59,7 +63,12 @@ pub struct Options {
 struct Found {
     strategies: BTreeMap<Strategy, Tally>,
     today: Hunted,
+    /// After one kind of harm alone.
+    alone: BTreeMap<Harm, Hunted>,
     old: Vec<Hunted>,
+    /// How a node was held, by the rule of old and today's, and what it does undisturbed.
+    holds: [(Hold, Held); 2],
+    undisturbed: Held,
     lone: Vec<Lone>,
     shares: Vec<Vec<Share>>,
     tens: Vec<Fifty>,
@@ -89,16 +98,33 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
         strategies.entry(strategy).or_default().add(&tally);
     }
     eprintln!("{} lives in {:.0} s", options.lives, start.elapsed().as_secs_f64());
-    let rules: Vec<Option<Rule>> = std::iter::once(None).chain(Rule::ALL.map(Some)).collect();
-    let mut hunts: Vec<Hunted> = rules.par_iter().map(|old| hunt(first, *old, &Harm::ALL, &options.hunt)).collect();
-    let today = hunts.remove(0);
+    let harms: BTreeSet<Harm> = Rule::ALL.into_iter().map(Rule::harm).collect();
+    let mut wanted = vec![Harm::ALL.to_vec()];
+    wanted.extend(harms.iter().map(|harm| vec![*harm]));
+    let found: Vec<Hunted> = wanted.par_iter().map(|harms| hunt(first, None, harms, &options.hunt, &[])).collect();
+    let known = |harm: Harm| {
+        let best = found.iter().flat_map(|found| &found.best).filter(move |((of, _), _)| *of == harm);
+        best.map(|(_, best)| best.plan.clone()).collect::<Vec<_>>()
+    };
+    // An old rule's plan is looked for as today's is: after its own harm alone. What is known today, the adversary knew then.
+    let old = Rule::ALL.par_iter().map(|rule| hunt(first, Some(*rule), &[rule.harm()], &options.hunt, &known(rule.harm())));
+    let old = old.collect();
+    let mut found = found.into_iter();
+    let today = found.next().unwrap_or_default();
+    let alone = harms.into_iter().zip(found).collect();
+    let (forgets, remembers) = rayon::join(
+        || hold::search(first, options.hunt.plans, true, HOLDING),
+        || hold::search(first, options.hunt.plans, false, HOLDING),
+    );
+    let undisturbed = hold::hold(None, false, HOLDING);
     eprintln!("The hunts ended after {:.0} s.", start.elapsed().as_secs_f64());
     let (answers, groups) = (options.answers, options.answers / 2);
     let lone = ALONE_IN.par_iter().map(|alone| lone_sender(first, *alone, answers, groups)).collect();
     let shares = RATES.par_iter().map(|rate| SHARES.par_iter().map(|own| share(first, *own, *rate, groups, groups)).collect());
     let shares = shares.collect();
     let tens = TENS.par_iter().map(|(nodes, own, policy, model)| fifty_tens(first, *nodes, *own, *policy, *model)).collect();
-    let text = page(&Found { strategies, today, old: hunts, lone, shares, tens }, options);
+    let holds = [forgets, remembers];
+    let text = page(&Found { strategies, today, alone, old, holds, undisturbed, lone, shares, tens }, options);
     let path = options.out.join("attacks.md");
     fs::write(&path, &text).map_err(|e| format!("can't write {}: {e}", path.display()))?;
     eprintln!("All of it took {:.0} s.", start.elapsed().as_secs_f64());
@@ -185,6 +211,7 @@ fn page(found: &Found, options: &Options) -> String {
     );
     best(&mut page, &found.today, &options.hunt);
     of_old(&mut page, found);
+    held(&mut page, found, &options.hunt);
     lone(&mut page, &found.lone);
     shares(&mut page, &found.shares);
     tens(&mut page, &found.tens);
@@ -253,15 +280,22 @@ fn of_old(page: &mut String, found: &Found) {
     page.push_str(OLD);
     for (rule, then) in Rule::ALL.iter().zip(&found.old) {
         let harm = rule.harm();
-        let plan = then.best.get(&(harm, Per::Gas)).map_or_else(|| "-".into(), |best| best.plan.words());
+        let today = |per| {
+            let both = [&found.today, &found.alone[&harm]];
+            both.into_iter()
+                .max_by(|a, b| a.rate(harm, per).partial_cmp(&b.rate(harm, per)).unwrap_or(Ordering::Equal))
+                .unwrap_or(&found.today)
+        };
+        let by = [Per::Fee, Per::Gas].into_iter().find(|per| then.rate(harm, *per).is_some());
+        let plan = by.and_then(|per| then.best.get(&(harm, per))).map_or_else(|| "-".into(), |best| best.plan.words());
         let cells = [
             rule.words().into(),
             harm.words().into(),
             plan,
             rate(then, harm, Per::Fee),
-            rate(&found.today, harm, Per::Fee),
+            rate(today(Per::Fee), harm, Per::Fee),
             rate(then, harm, Per::Gas),
-            rate(&found.today, harm, Per::Gas),
+            rate(today(Per::Gas), harm, Per::Gas),
         ];
         let _ = writeln!(page, "| {} |", cells.join(" | "));
     }
@@ -272,14 +306,41 @@ fn of_old(page: &mut String, found: &Found) {
     let ((scores, strangers), (ratings, others)) = (errors(Rule::ErrorsScore), errors(Rule::OpenRates));
     let _ = write!(
         page,
-        "\nScores of 0 and wrong ratings that honest nodes got for an error, or for an answer that no majority contradicted: {} today. With the first rule put back they are {}, of which {} in tasks of honest \
+        "\nScores of 0 and wrong ratings that honest nodes got for an error, or for an answer that no majority contradicted: {} in today's hunts. With the first rule put back they are {}, of which {} in tasks of honest \
          applications, whose model the nodes lacked. With the fifth they are {} and {}.\n",
-        thousands(found.today.sum.blamed),
+        thousands(found.today.sum.blamed + found.alone.values().map(|found| found.sum.blamed).sum::<u64>()),
         thousands(scores),
         thousands(strangers),
         thousands(ratings),
         thousands(others),
     );
+}
+
+/// A node that is held, found by a search of its own.
+fn held(page: &mut String, found: &Found, budget: &Budget) {
+    let tasks = found.undisturbed.done;
+    let _ = write!(
+        page,
+        "\n## A node that is held\n\nA small search of its own: one node works for others, whose tasks always wait. The adversary has one to three nodes of another GPU, and a task for three that takes that node too. \
+         It pauses its own before the draw, so that the reservation comes to nothing. Of {} plans by chance, each played for {} hours, the one that keeps the node from most work is shown. Undisturbed, the node does {} tasks. \
+         The cost is gas; the adversary's task costs its start fee once, when it is cancelled.\n{HELD}",
+        thousands(budget.plans),
+        HOLDING / 3_600,
+        thousands(tasks),
+    );
+    for (rule, (plan, held)) in ["forgotten, as once", "counted, as today"].iter().zip(&found.holds) {
+        let hours = held.hours(&found.undisturbed);
+        let cells = [
+            (*rule).into(),
+            plan.words(),
+            thousands(held.done),
+            percent((held.lost(&found.undisturbed).max(0.0) * 1e6) as u64, 1_000_000, 1),
+            thousands(held.calls),
+            fixed(hours, 2),
+            fixed(hours / (held.gas.max(1) as f64 / 1e6), 3),
+        ];
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
 }
 
 fn lone(page: &mut String, found: &[Lone]) {
@@ -418,10 +479,15 @@ const BEST: &str = "
 const OLD: &str = "
 ## Rules of old
 
-Each of these rules was in force once. With one of them put back in the simulation, the same search finds its cost. The plan is the best by gas.
+Each of these rules was in force once. With one of them put back in the simulation, the same search finds its cost. It looks for that harm alone, and begins with the best plans that are known against today's rules. Today's figures are the most that any hunt found. The plan is the best by token or part, or by gas if none is found by those.
 
 | rule | harm | found | per token or part then | today | per million gas then | today |
 | --- | --- | --- | ---: | ---: | ---: | ---: |
+";
+
+const HELD: &str = "
+| a reservation in vain is | plan | tasks done | work lost | its calls | hours lost | hours lost per million gas |
+| --- | --- | ---: | ---: | ---: | ---: | ---: |
 ";
 
 const LONE: &str = "

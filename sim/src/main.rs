@@ -51,7 +51,7 @@ enum Command {
     ///
     /// An adversary with some of the nodes and an application tries moves and combinations of moves through 20,000 lives of validation
     /// groups. The best plans are bred, with today's rules and with each of six rules of old put back; and single prices are measured. Stops
-    /// at a forbidden event: a wei lost, an honest call refused, an honest stake taken by a minority. Takes some three minutes of
+    /// at a forbidden event: a wei lost, an honest call refused, an honest stake taken by a minority. Takes some fifteen minutes of
     /// processor time without --quick.
     ///
     /// Writes a page (attacks.md).
@@ -149,7 +149,7 @@ struct Attacks {
 
 impl Attacks {
     fn options(self) -> attacks::Options {
-        let (lives, answers, plans, seasons) = if self.quick { (300, 500, 20, (2, 2)) } else { (20_000, 10_000, 300, (6, 40)) };
+        let (lives, answers, plans, seasons) = if self.quick { (300, 500, 20, (2, 2)) } else { (20_000, 10_000, 2_000, (6, 40)) };
         let whole = !self.quick && self.lives.is_none();
         attacks::Options {
             lives: self.lives.unwrap_or(lives),

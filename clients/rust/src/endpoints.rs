@@ -432,7 +432,7 @@ impl Endpoints {
     /// # Errors
     /// As [`Endpoints::ask`].
     pub async fn recent_head(&self) -> Result<Head, Error> {
-        match self.0.pulse.head().filter(|_| self.0.pulse.is_live()) {
+        match self.0.pulse.recent() {
             Some(head) => Ok(head),
             None => self.head().await,
         }

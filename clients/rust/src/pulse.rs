@@ -178,7 +178,13 @@ impl Pulse {
         let _ = head.wait_for(|head| head.is_some_and(|head| head.number >= number)).await;
     }
 
-    /// Counts the connections' announcements of the contract's events.
+    /// The newest block if a connection announces all of them; none while an event of a later block is known, which some nodes announce
+    /// before its block.
+    pub(crate) fn recent(&self) -> Option<Head> {
+        self.head().filter(|head| self.is_live() && head.number >= *self.0.logs.borrow())
+    }
+
+    /// Changes whenever a connection announces an event of the contract: to that event's block.
     pub fn logs(&self) -> watch::Receiver<u64> {
         self.0.logs.subscribe()
     }
@@ -190,7 +196,7 @@ impl Pulse {
 
     /// Passes on events of the contract that somebody has seen.
     pub(crate) fn tell(&self, events: impl IntoIterator<Item = Event>) {
-        self.0.tell(events);
+        self.0.tell(None, events);
     }
 }
 
@@ -208,12 +214,13 @@ impl Inner {
         });
     }
 
-    fn tell(&self, events: impl IntoIterator<Item = Event>) {
+    /// Passes on events of a block, if that is known.
+    fn tell(&self, block: Option<u64>, events: impl IntoIterator<Item = Event>) {
         for event in events {
             // Fails if nobody listens.
             let _ = self.events.send(event);
         }
-        self.logs.send_modify(|count| *count = count.wrapping_add(1));
+        self.logs.send_modify(|newest| *newest = block.unwrap_or(*newest));
     }
 }
 
@@ -245,7 +252,7 @@ impl Heard {
             }
             inner.note(&head, true);
         } else if let Ok(log) = serde_json::from_str::<alloy::rpc::types::Log>(result.get()) {
-            inner.tell(abi::event(&log.inner).filter(|_| !log.removed));
+            inner.tell(log.block_number, abi::event(&log.inner).filter(|_| !log.removed));
         }
     }
 }
@@ -283,7 +290,7 @@ async fn listen(url: &Url, connector: Connector, contract: Address, heard: &mut 
     }
     // Events during the gap went unannounced.
     if let Some(inner) = heard.inner.upgrade() {
-        inner.tell([]);
+        inner.tell(None, []);
     }
     let mut asked = false;
     loop {
@@ -333,6 +340,28 @@ mod tests {
         // A node that is behind changes nothing.
         pace.note(5, at(60_000));
         assert_eq!(pace.every, Some(every));
+    }
+
+    #[test]
+    fn an_event_announced_before_its_block_makes_the_block_before_old() {
+        let pulse = Pulse::default();
+        let mut heard = Heard { inner: Arc::downgrade(&pulse.0), live: false };
+        let hash = B256::ZERO;
+        let mut hear = |result| heard.hear(json!({ "params": { "result": result } }).to_string().as_bytes());
+        let head = |number| json!({ "number": format!("{number:#x}"), "hash": hash, "timestamp": "0x1" });
+        let log = |block| {
+            json!({
+                "address": Address::ZERO, "topics": [hash], "data": "0x", "blockNumber": format!("{block:#x}"), "blockHash": hash,
+                "transactionHash": hash, "transactionIndex": "0x0", "logIndex": "0x0", "removed": false,
+            })
+        };
+        hear(head(7));
+        hear(log(7));
+        assert_eq!(pulse.recent().map(|head| head.number), Some(7));
+        hear(log(8));
+        assert_eq!(pulse.recent(), None);
+        hear(head(8));
+        assert_eq!(pulse.recent().map(|head| head.number), Some(8));
     }
 
     #[test]

@@ -121,8 +121,8 @@ const SEED: u64 = 1_000;
 fn the_search_finds_what_the_rules_of_old_cost() {
     let harms = [Harm::Reserve, Harm::Blame, Harm::Slashes, Harm::Time, Harm::Work];
     let (today, then) = std::thread::scope(|scope| {
-        let today = scope.spawn(|| hunt(SEED, None, &harms, &BUDGET));
-        let then = Rule::ALL.map(|rule| scope.spawn(move || hunt(SEED, Some(rule), &[rule.harm()], &BUDGET)));
+        let today = scope.spawn(|| hunt(SEED, None, &harms, &BUDGET, &[]));
+        let then = Rule::ALL.map(|rule| scope.spawn(move || hunt(SEED, Some(rule), &[rule.harm()], &BUDGET, &[])));
         (today.join().expect("played"), then.map(|then| then.join().expect("played")))
     });
     for (rule, then) in Rule::ALL.into_iter().zip(&then) {

@@ -69,6 +69,35 @@ impl Hold {
             drives: 5 * dice.below(2) as u32,
         }
     }
+
+    /// The plan in words.
+    pub fn words(&self) -> String {
+        let nodes = match self.own {
+            1 => "a node".into(),
+            own => format!("{own} nodes"),
+        };
+        let who = if self.all { "all of them" } else { "one of them" };
+        let pauses = match self.pauses {
+            Pauses::Never => "nobody pauses".into(),
+            Pauses::Always => format!("{who} pauses in each block"),
+            Pauses::Drawn => format!("{who} pauses where the task is about to be drawn"),
+            Pauses::Some(blocks) => format!("{who} pauses in one block of {blocks}"),
+        };
+        let mut words = format!(
+            "{nodes} of {} GiB, a task of policy {} for {}.{:02} times the others' offer, {pauses}",
+            self.vram,
+            self.policy,
+            self.offer / 100,
+            self.offer % 100
+        );
+        if self.resumes {
+            words.push_str(", resumes");
+        }
+        if self.drives > 0 {
+            words.push_str(", drives");
+        }
+        words
+    }
 }
 
 /// The results.

@@ -32,7 +32,7 @@ impl Per {
 /// The least spending, in tokens or parts, for one plan to be compared with another.
 const FREE: f64 = 0.01;
 /// Plans of each kind that are played again.
-pub const LEADERS: usize = 3;
+pub const LEADERS: usize = 8;
 
 /// How much is played.
 #[derive(Clone, Copy, Debug)]
@@ -78,8 +78,9 @@ fn some(dice: &mut Dice) -> Plan {
     Plan { ring: 0, queue: 0, ..plan }
 }
 
-/// Hunts for the plans that do most of these kinds of harm, under a rule of old, if one is put back.
-pub fn hunt(seed: u64, old: Option<Rule>, harms: &[Harm], budget: &Budget) -> Found {
+/// Hunts for the plans that do most of these kinds of harm, under a rule of old, if one is put back. Plans that are known already are
+/// played first, beyond the budget's.
+pub fn hunt(seed: u64, old: Option<Rule>, harms: &[Harm], budget: &Budget, known: &[Plan]) -> Found {
     let mut dice = Dice(seed);
     let mut found = Found::default();
     let mut ahead: BTreeMap<(Harm, Per), Vec<(f64, Plan)>> = BTreeMap::new();
@@ -92,10 +93,12 @@ pub fn hunt(seed: u64, old: Option<Rule>, harms: &[Harm], budget: &Budget) -> Fo
     };
     // By the part that is beyond luck.
     let price = |harm: Harm, per: Per, tally: &Tally| (harm.of(tally) - 2.0 * harm.luck(tally)) / per.cost(harm, tally).max(FREE);
-    for n in 0..budget.plans {
+    for n in 0..known.len() as u64 + budget.plans {
         let mut plan = some(&mut dice);
-        // In the second half a leader's moves, crossed with others.
-        if 2 * n >= budget.plans && !ahead.is_empty() {
+        if let Some(known) = known.get(n as usize) {
+            plan = known.clone();
+        } else if 2 * (n - known.len() as u64) >= budget.plans && !ahead.is_empty() {
+            // In the second half a leader's moves, crossed with others.
             let some = ahead.values().nth(dice.below(ahead.len() as u64) as usize).expect("one of them");
             let leader = some[dice.below(some.len() as u64) as usize].1.clone();
             plan = Plan { ring: 0, queue: 0, tries: false, ..leader.with(plan, &mut dice) };
