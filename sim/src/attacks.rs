@@ -106,7 +106,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
         let best = found.iter().flat_map(|found| &found.best).filter(move |((of, _), _)| *of == harm);
         best.map(|(_, best)| best.plan.clone()).collect::<Vec<_>>()
     };
-    // An old rule's plan is looked for as today's is: after its own harm alone. What is known today, the adversary knew then.
+    // An old rule's plan is looked for as today's is, after its own harm alone, from the best known plans on.
     let old = Rule::ALL.par_iter().map(|rule| hunt(first, Some(*rule), &[rule.harm()], &options.hunt, &known(rule.harm())));
     let old = old.collect();
     let mut found = found.into_iter();

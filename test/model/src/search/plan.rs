@@ -315,7 +315,7 @@ impl Strategy {
 }
 
 impl Plan {
-    /// It in words: the differences from honest nodes' plan.
+    /// It in words: its tasks, then the differences from honest nodes' plan.
     pub fn words(&self) -> String {
         let mut words = vec![format!("policy {}", self.policy)];
         let mut say = |on: bool, what: String| {
@@ -338,18 +338,22 @@ impl Plan {
         say(self.images, "images".into());
         say(self.model, "a private model".into());
         say(self.name, "a private GPU name".into());
-        say(
-            true,
-            match self.answer {
-                Answer::Right => "right answers".into(),
-                Answer::False => "false answers".into(),
-                Answer::FalseTogether => "false answers with two of a group".into(),
-                Answer::Error => "errors".into(),
-                Answer::ErrorTogether => "errors with two of a group".into(),
-                Answer::ErrorFirst => "an error of the first node".into(),
-                Answer::Copy => "copies".into(),
-            },
-        );
+        let tasks = std::mem::take(&mut words).join(", ");
+        let answers = match self.answer {
+            Answer::Right => "Right answers",
+            Answer::False => "False answers",
+            Answer::FalseTogether => "False answers with two of a group",
+            Answer::Error => "Errors",
+            Answer::ErrorTogether => "Errors with two of a group",
+            Answer::ErrorFirst => "An error of the first node",
+            Answer::Copy => "Copies",
+        };
+        words.push(answers.into());
+        let mut say = |on: bool, what: String| {
+            if on {
+                words.push(what);
+            }
+        };
         say(self.pace != Pace::Normal, format!("commits {}", name(&self.pace)));
         say(self.reveal != Reveal::Open, format!("reveals {}", name(&self.reveal)));
         say(self.leave != Leave::Stay, format!("then {}", name(&self.leave)));
@@ -362,7 +366,7 @@ impl Plan {
         say(self.ring > 0, "floods the ring".into());
         say(self.queue > 0, "holds the queue".into());
         say(self.drives, "drives".into());
-        words.join(", ")
+        format!("{tasks}. {}", words.join(", "))
     }
 
     /// Every move of either plan; where they differ in a choice of one, either's.
