@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use alloy::sol_types::SolCall;
 use anyhow::Result;
+use futures_util::future::{FutureExt, OptionFuture};
 use muster_client::{Head, IMuster};
 use muster_core::record::CALL_MODELS;
 use tokio::sync::Notify;
@@ -34,8 +35,11 @@ const DISMISSED: Duration = Duration::from_secs(20);
 const SEARCH: Duration = Duration::from_secs(30);
 /// The shortest rest between two looks.
 const SHORTEST: Duration = Duration::from_millis(50);
-/// How often earlier transactions are checked, and the balance, while nothing changes.
+/// How often earlier transactions are checked while nothing changes.
 const AFTER: Duration = Duration::from_secs(3);
+/// How often the balance is, and after how many blocks of so many calls it may be too low.
+const WEIGHING: Duration = Duration::from_secs(15);
+const CALLS: u32 = 4;
 /// After this time without the chain a node does not count as ready.
 const BLIND: Duration = Duration::from_mins(1);
 /// The longest rest after failed looks.
@@ -56,7 +60,9 @@ pub enum End {
 pub struct Node {
     shared: Arc<Shared>,
     ready: Ready,
+    /// Rung when something of its own has ended, and by events that concern it.
     bell: Arc<Notify>,
+    news: Arc<Notify>,
     working: Option<(u64, u64, JoinHandle<Result<Worked>>)>,
     downloading: Option<JoinHandle<()>>,
     testing: Option<Test>,
@@ -86,12 +92,14 @@ pub struct Node {
     due: Option<Instant>,
     /// When its transactions were last checked.
     ticked: Option<Instant>,
-    /// When its balance was last checked, and against how many jobs.
-    weighed: Option<(Instant, usize)>,
+    /// When its balance is to be checked again.
+    weigh_at: Option<Instant>,
     /// When it last asked for work in a way that others would not do for it.
     poked: Option<Instant>,
     /// The block after which something can be done.
     awaits: Option<u64>,
+    /// Whether it had no task at the last look, and nothing has happened since.
+    free: bool,
     /// The models that it held at the last look.
     held: Vec<u64>,
     /// Whether a task waits that it would refuse.
@@ -110,16 +118,17 @@ impl Node {
         for why in [DRAIN, FAILURES] {
             answers.end(why)?;
         }
-        let bell = Arc::new(Notify::new());
-        shared.watch(answers.number, &bell);
+        let (bell, news) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        shared.watch(answers.number, &news);
         if !ready.settings.terms.is_empty() {
-            shared.watch_created(&bell);
+            shared.watch_created(&news);
         }
         let golden = ready.settings.golden().is_some();
         Ok(Self {
             shared,
             ready,
             bell,
+            news,
             working: None,
             downloading: None,
             testing: None,
@@ -139,9 +148,10 @@ impl Node {
             lead: None,
             due: None,
             ticked: None,
-            weighed: None,
+            weigh_at: None,
             poked: None,
             awaits: None,
+            free: false,
             held: Vec::new(),
             heed: Heed::default(),
         })
@@ -199,12 +209,14 @@ impl Node {
             let endpoints = self.shared.chain.muster.endpoints().clone();
             let now = Instant::now();
             let pause = self.due.filter(|due| *due > now).map_or(pause, |due| pause.min(due - now));
-            tokio::select! {
-                () = self.bell.notified() => {}
-                () = tokio::time::sleep(pause) => {}
-                () = endpoints.reach(awaits.unwrap_or_default()), if awaits.is_some() => {}
-                _ = draining.changed(), if !self.draining => {}
-            }
+            let woken = tokio::select! {
+                () = self.bell.notified() => true,
+                () = self.news.notified() => true,
+                () = tokio::time::sleep(pause) => false,
+                () = endpoints.reach(awaits.unwrap_or_default()), if awaits.is_some() => true,
+                _ = draining.changed(), if !self.draining => true,
+            };
+            self.free &= !woken;
         }
     }
 
@@ -232,18 +244,24 @@ impl Node {
             self.answers().account.sender().tick().await?;
             self.ticked = Some(Instant::now());
         }
+        // This look is after all events that were announced until now.
+        let _ = self.news.notified().now_or_never();
         // Concurrently: each question takes a round trip.
-        let (head, view, running) = tokio::join!(
+        let running = IMuster::runningTaskCall { number };
+        let (head, view, task) = tokio::join!(
             muster.endpoints().recent_head(),
             muster.read(IMuster::nodeCall { number }),
-            muster.read(IMuster::runningTaskCall { number }),
+            OptionFuture::from((!self.free).then(|| muster.read(running.clone()))),
         );
         let (head, view) = (head?, view?);
         self.clock.see(&head);
-        let running = match view.status {
-            2 | 3 | 4 | 6 => Some(running?).filter(|task| task.id > 0),
-            _ => None,
-        };
+        self.free = !matches!(view.status, 2 | 3 | 4 | 6);
+        let running = match (self.free, task) {
+            (true, _) => None,
+            (false, Some(task)) => Some(task?),
+            (false, None) => Some(muster.read(running).await?),
+        }
+        .filter(|task| task.id > 0);
         self.held.clone_from(&view.models);
         if !self.works(&view).await? {
             return self.dismissed(&head, running.as_ref()).await;
@@ -276,10 +294,11 @@ impl Node {
         }
         self.is_judged(view.status)?;
         let ready = self.tested && view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
-        let open = jobs.len();
-        if self.weighed.is_none_or(|(at, jobs)| at.elapsed() >= AFTER || jobs != open) {
-            self.answers().weigh(&head, &jobs).await?;
-            self.weighed = Some((Instant::now(), open));
+        if self.weigh_at.is_none_or(|at| at <= Instant::now()) {
+            let more = self.answers().weigh(&head, &jobs).await?;
+            // It sends fewer calls in a block.
+            let enough = muster.endpoints().pulse().block_time().saturating_mul(more / CALLS);
+            self.weigh_at = Some(Instant::now() + enough.min(WEIGHING));
         }
         self.heed.look(&self.ready.answers, &self.ready.settings.terms, &view).await?;
         self.answers().pause_or_resume(view.status, self.tested).await?;

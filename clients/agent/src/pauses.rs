@@ -108,8 +108,8 @@ impl Answers {
         Ok(())
     }
 
-    /// Checks that the key can pay every open and future reveal, and the pause itself.
-    pub async fn weigh(&self, head: &Head, jobs: &[Job]) -> Result<()> {
+    /// Checks that the key can pay every open and future reveal, and the pause itself. Returns how many more calls it can pay.
+    pub async fn weigh(&self, head: &Head, jobs: &[Job]) -> Result<u32> {
         let muster = &self.shared.chain.muster;
         let balance: U256 = muster.endpoints().ask("eth_getBalance", json!([self.account.address(), "latest"])).await?;
         let open = jobs.iter().filter(|job| job.stage < Stage::Revealed);
@@ -129,13 +129,14 @@ impl Answers {
                 show_amount(balance),
                 show_amount(needed)
             );
-            return self.begin(BALANCE, &text);
+            self.begin(BALANCE, &text)?;
+            return Ok(0);
         }
         // A margin above the least, against flapping.
         if balance >= needed + call * U256::from(4) {
             self.end(BALANCE)?;
         }
-        Ok(())
+        Ok((balance - needed).checked_div(call).map_or(u32::MAX, |more| more.saturating_to()))
     }
 
     /// The stamp of a pause that was sent and is in no block yet: another one would only wait behind it.

@@ -43,7 +43,7 @@ impl Default for Reading {
 
 impl Reading {
     /// See [`Reading::every`].
-    pub const RARELY: u32 = 16;
+    pub const RARELY: u32 = 32;
 }
 
 /// An event and where it stands.
@@ -272,7 +272,7 @@ impl Events {
             if newest < self.cursor.next() {
                 continue;
             }
-            if let Some(step) = self.read(*node, newest).await? {
+            if let Some(step) = self.read(*node, newest, head).await? {
                 return Ok(step);
             }
         }
@@ -313,11 +313,11 @@ impl Events {
         Ok(Step::News(Batch::Undone { to: self.cursor.start.saturating_sub(1), cursor }))
     }
 
-    /// Reads the next blocks, up to `newest` at most; `None` if the node turned out not to have them.
-    async fn read(&mut self, node: usize, newest: u64) -> Result<Option<Step>, Error> {
+    /// Reads the next blocks, up to `newest` at most; `None` if the node turned out not to have them. `head` is its newest, just asked for.
+    async fn read(&mut self, node: usize, newest: u64, head: Head) -> Result<Option<Step>, Error> {
         let from = self.cursor.next();
         let to = newest.min(from + self.span - 1);
-        let Some((end, logs)) = self.logs(node, from, to).await? else { return Ok(None) };
+        let Some((end, logs)) = self.logs(node, from, to, Some(head)).await? else { return Ok(None) };
         if !self.confirmed(node, from, end, &logs).await? {
             return Ok(None);
         }
@@ -337,9 +337,15 @@ impl Events {
     }
 
     /// The logs of some blocks on a node, and the last block. That block and the parent of the first are checked before and after:
-    /// so all logs are of one chain, the one that was read before.
-    async fn logs(&mut self, node: usize, from: u64, to: u64) -> Result<Option<(Head, Vec<Logged>)>, Error> {
-        let Some((_, end)) = self.endpoints.block(node, format!("{to:#x}")).await else { return Ok(None) };
+    /// so all logs are of one chain, the one that was read before. A last block that is `known` was asked for just now.
+    async fn logs(&mut self, node: usize, from: u64, to: u64, known: Option<Head>) -> Result<Option<(Head, Vec<Logged>)>, Error> {
+        let end = match known.filter(|known| known.number == to) {
+            Some(end) => end,
+            None => match self.endpoints.block(node, format!("{to:#x}")).await {
+                Some((_, end)) => end,
+                None => return Ok(None),
+            },
+        };
         let filter =
             json!([{ "address": self.cursor.contract, "fromBlock": format!("{from:#x}"), "toBlock": format!("{to:#x}") }]);
         let logs = match self.endpoints.ask_one::<Vec<Log>>(node, "eth_getLogs", &filter).await {
@@ -407,7 +413,7 @@ impl Events {
         let own = (end.hash, digest(logs));
         let mut votes: Vec<(usize, _)> = vec![(node, own.clone())];
         for other in self.endpoints.well().into_iter().filter(|other| *other != node) {
-            if let Ok(Some((end, logs))) = self.logs(other, from, end.number).await {
+            if let Ok(Some((end, logs))) = self.logs(other, from, end.number, None).await {
                 let agrees = end.hash == own.0 && digest(&logs) == own.1;
                 votes.push((other, (end.hash, digest(&logs))));
                 if agrees && votes.len() == 2 {

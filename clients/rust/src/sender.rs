@@ -216,7 +216,7 @@ impl Sender {
         if live.journal.unfinished().is_empty() {
             return Ok(());
         }
-        let (count, head) = tokio::join!(self.count(), self.endpoints.head());
+        let (count, head) = tokio::join!(self.count(), self.endpoints.recent_head());
         self.drive(&mut live, count?, &head?, true).await
     }
 
@@ -259,13 +259,18 @@ impl Sender {
         Ok(true)
     }
 
-    /// As `tick`, given the account's next nonce and the newest block, which the caller has asked for. Receipts of transactions that
-    /// were seen in a block are asked for only if `again`.
+    /// As `tick`, given the account's next nonce and the newest block, which the caller has asked for. Transactions that were seen in a
+    /// block are settled only if `again`.
     async fn drive(&self, live: &mut Live, count: u64, head: &Head, again: bool) -> Result<(), Error> {
         for nonce in live.journal.unfinished() {
             let mut entry = live.journal.get(nonce).cloned().ok_or(Error::UnknownTransaction(nonce))?;
             if nonce < count {
-                if again || entry.fate == Fate::Open {
+                let is_due = match entry.fate {
+                    // A block that is undone gives the nonce back, or is noticed now, when the transaction is to be settled.
+                    Fate::Mined { block, .. } => again && head.number >= block + self.sending.settled,
+                    _ => true,
+                };
+                if is_due {
                     self.find(live, &mut entry, head.number).await?;
                 }
             } else if self.send(live, &mut entry, base_fee(head)).await? {
