@@ -92,8 +92,8 @@ pub struct Node {
     due: Option<Instant>,
     /// When its transactions were last checked.
     ticked: Option<Instant>,
-    /// When its balance is to be checked again.
-    weigh_at: Option<Instant>,
+    /// When its balance is to be checked again, and against how many jobs it was.
+    weigh_at: Option<(Instant, usize)>,
     /// When it last asked for work in a way that others would not do for it.
     poked: Option<Instant>,
     /// The block after which something can be done.
@@ -294,11 +294,12 @@ impl Node {
         }
         self.is_judged(view.status)?;
         let ready = self.tested && view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
-        if self.weigh_at.is_none_or(|at| at <= Instant::now()) {
+        let open = jobs.len();
+        if self.weigh_at.is_none_or(|(at, jobs)| at <= Instant::now() || jobs < open) {
             let more = self.answers().weigh(&head, &jobs).await?;
             // It sends fewer calls in a block.
             let enough = muster.endpoints().pulse().block_time().saturating_mul(more / CALLS);
-            self.weigh_at = Some(Instant::now() + enough.min(WEIGHING));
+            self.weigh_at = Some((Instant::now() + enough.min(WEIGHING), open));
         }
         self.heed.look(&self.ready.answers, &self.ready.settings.terms, &view).await?;
         self.answers().pause_or_resume(view.status, self.tested).await?;

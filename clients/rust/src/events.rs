@@ -210,7 +210,10 @@ impl Events {
     async fn pause(&mut self) {
         let until = Instant::now() + self.reading.every * Reading::RARELY;
         while Instant::now() < until {
-            let every = if self.pulse.is_live() { self.reading.every * Reading::RARELY } else { self.reading.every };
+            // An announced event that the node did not have yet.
+            let unread = self.reading.depth == 0 && *self.told.borrow() >= self.cursor.next();
+            let rarely = self.pulse.is_live() && !unread;
+            let every = if rarely { self.reading.every * Reading::RARELY } else { self.reading.every };
             // Cannot close: this struct holds the sender.
             if tokio::time::timeout(every, self.told.changed()).await.is_ok() {
                 return;

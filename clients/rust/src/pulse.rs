@@ -22,6 +22,8 @@ use crate::{http, Error};
 
 /// The time without a word after which a connection is pinged; it has as long again to answer.
 const SILENCE: Duration = Duration::from_secs(30);
+/// The time without a block after which a node is asked for its newest.
+const STOPPED: Duration = Duration::from_secs(3);
 /// The longest message that is read, in bytes.
 const LONGEST: usize = 1 << 20;
 /// Events buffered for each listener; a slower one misses some, and must ask for them itself.
@@ -90,6 +92,8 @@ pub struct Pulse(Arc<Inner>);
 
 struct Inner {
     pace: Mutex<Pace>,
+    /// When a block was last noted.
+    noted: Mutex<Option<Instant>>,
     head: watch::Sender<Option<Head>>,
     logs: watch::Sender<u64>,
     events: broadcast::Sender<Event>,
@@ -103,6 +107,7 @@ impl Default for Pulse {
     fn default() -> Self {
         Self(Arc::new(Inner {
             pace: Mutex::default(),
+            noted: Mutex::default(),
             head: watch::Sender::new(None),
             logs: watch::Sender::new(0),
             events: broadcast::Sender::new(WAITING),
@@ -178,10 +183,12 @@ impl Pulse {
         let _ = head.wait_for(|head| head.is_some_and(|head| head.number >= number)).await;
     }
 
-    /// The newest block if a connection announces all of them; none while an event of a later block is known, which some nodes announce
-    /// before its block.
+    /// The newest block if a connection announces all of them. None while an event of a later block is known, which some nodes announce
+    /// before its block, and none when blocks have stopped, as they do on a connection to a node that has.
     pub(crate) fn recent(&self) -> Option<Head> {
-        self.head().filter(|head| self.is_live() && head.number >= *self.0.logs.borrow())
+        let noted = *self.0.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = noted.is_some_and(|at| at.elapsed() < STOPPED.max(self.block_time() * 4));
+        self.head().filter(|head| fresh && self.is_live() && head.number >= *self.0.logs.borrow())
     }
 
     /// Changes whenever a connection announces an event of the contract: to that event's block.
@@ -204,7 +211,9 @@ impl Inner {
     /// Notes a block. An announced one replaces the known one, also on a chain that was set back. One from a request must be newer,
     /// because the node may be behind.
     fn note(&self, head: &Head, told: bool) {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner).note(head.number, Instant::now());
+        let now = Instant::now();
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner).note(head.number, now);
+        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         self.head.send_if_modified(|known| {
             let newer = told || known.is_none_or(|known| known.number < head.number);
             if newer {

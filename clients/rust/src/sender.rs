@@ -229,13 +229,18 @@ impl Sender {
         };
         let Some(hash) = hash else { return self.tick().await.map(|()| None) };
         let Some(receipt) = self.receipt(hash).await?.filter(|receipt| receipt.block_hash.is_some()) else { return Ok(None) };
-        let mut live = self.live.lock().await;
-        // Another task may have noted it meanwhile.
-        if let Some(mut entry) = live.journal.get(nonce).cloned().filter(|entry| entry.fate == Fate::Open) {
-            let head = receipt.block_number.unwrap_or_default();
-            Self::mined(&mut live, &mut entry, hash, &receipt, head, self.sending.settled)?;
-        }
+        self.note(nonce, hash, &receipt).await?;
         Ok(Some(receipt))
+    }
+
+    /// Notes a transaction's receipt, unless its state is final: another task may have noted that meanwhile.
+    async fn note(&self, nonce: u64, hash: B256, receipt: &TransactionReceipt) -> Result<(), Error> {
+        let mut live = self.live.lock().await;
+        if let Some(mut entry) = live.journal.get(nonce).cloned().filter(|entry| !entry.is_over()) {
+            let head = receipt.block_number.unwrap_or_default();
+            Self::mined(&mut live, &mut entry, hash, receipt, head, self.sending.settled)?;
+        }
+        Ok(())
     }
 
     /// Notes that a transaction is in a block, if it is; returns whether it is.
@@ -390,6 +395,8 @@ impl Sender {
                 Fate::Displaced => return Err(Error::Displaced { nonce }),
                 Fate::Mined { hash, .. } => {
                     if let Ok(Some(receipt)) = self.receipt(hash).await {
+                        // Another block may have it since, and undo it there.
+                        self.note(nonce, hash, &receipt).await?;
                         return Ok(receipt);
                     }
                 }

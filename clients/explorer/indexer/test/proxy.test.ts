@@ -329,6 +329,21 @@ test("questions of GraphQL that take long are ended, and leave lists their conne
   }
 });
 
+test("a question about the schema has the depth of tools' own, and no more", { skip: skipAll }, async () => {
+  const { url: at } = servers[0]!;
+  const of = async (query: string) => {
+    const { status, body } = await ask("/graphql", { at, headers: { "content-type": "application/json", "accept-encoding": "identity" }, body: JSON.stringify({ query }) });
+    return { status, text: body.toString() };
+  };
+  // Each level has all types of all fields of the one before: ten of them are more than any memory holds.
+  const levels = Array.from({ length: 10 }, (_, i) => `fragment F${i} on __Type { fields { type { ...F${i + 1} ofType { ...F${i + 1} } } } }`);
+  const deep = await of(`{ __schema { types { ...F0 } } } ${levels.join(" ")} fragment F10 on __Type { name }`);
+  assert.match(deep.text, /Maximum introspection depth exceeded/);
+  const tools = await of("{ __schema { types { name fields { name args { name } type { name ofType { name ofType { name } } } } } } }");
+  assert.match(tools.text, /"name":"event"/);
+  assert.doesNotMatch(tools.text, /"errors"/);
+});
+
 test("questions that are followed may have line breaks in them", { skip: skipAll }, async () => {
   const { url } = servers[0]!;
   const asked = (...questions: string[]) => listen(`/api/live?${questions.map((one) => `ask=${encodeURIComponent(one)}`).join("&")}`, { at: url });

@@ -1,15 +1,18 @@
 /** GraphQL, kept within bounds. Of one question Ponder's `graphql` makes up to a hundred to the database, asks them all at once, and repeats each nine times. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { Socket } from "node:net";
 import { db } from "ponder:api";
 import { createMiddleware } from "hono/factory";
-import type { Pool, QueryResult } from "pg";
+import type { Pool, PoolClient, QueryResult } from "pg";
+import { MOST_BYTES } from "./sql";
 import { MOST_TIME, Turns, within } from "./turns";
 
-/** The milliseconds that a question has left at the database. */
-const asking = new AsyncLocalStorage<{ left: number }>();
+/** The milliseconds and bytes that a question has left at the database. */
+const asking = new AsyncLocalStorage<{ left: number; bytes: number }>();
 const turns = new Turns();
 
 type Query = (...asked: unknown[]) => Promise<QueryResult>;
+type Connection = PoolClient & { connection: { stream: Socket } };
 type Wrap = (...asked: unknown[]) => Promise<unknown>;
 
 if (process.env.DATABASE_URL) {
@@ -21,12 +24,19 @@ if (process.env.DATABASE_URL) {
     if (!question) return query(...asked);
     return turns.take(async () => {
       if (question.left <= 0) throw new Error("the question takes too long");
-      const connection = await pool.connect();
+      const connection = (await pool.connect()) as Connection;
       const begun = performance.now();
+      const { stream } = connection.connection;
+      const read = ({ length }: Buffer) => {
+        question.bytes -= length;
+        if (question.bytes < 0) stream.destroy();
+      };
+      stream.on("data", read);
       try {
         await connection.query(`begin read only; ${within(question.left)}`);
         return await (connection.query as Query)(...asked);
       } finally {
+        stream.off("data", read);
         question.left -= performance.now() - begun;
         await connection.query("rollback").then(() => connection.release(), (error: Error) => connection.release(error));
       }
@@ -41,10 +51,11 @@ if (process.env.DATABASE_URL) {
 
 export const boundedData = createMiddleware(async (c, next) => {
   if (turns.isFull) return c.json({ errors: [{ message: "Too many of your questions wait already: ask again later" }] }, 503, { "retry-after": "10" });
-  const question = { left: MOST_TIME };
+  const question = { left: MOST_TIME, bytes: MOST_BYTES };
   await asking.run(question, next);
-  if (question.left > 0) return;
+  if (question.left > 0 && question.bytes >= 0) return;
+  const why = question.left > 0 ? `The answer has more than ${MOST_BYTES} bytes` : `The question takes the database longer than ${MOST_TIME / 1_000} seconds`;
   // Ponder does not say why. Hono would keep the headers of its answer, of which one is the length.
   c.res = undefined;
-  c.res = c.json({ errors: [{ message: `The question takes the database longer than ${MOST_TIME / 1_000} seconds: ask for less` }] }, 400);
+  c.res = c.json({ errors: [{ message: `${why}: ask for less` }] }, 400, { "access-control-allow-origin": "*" });
 });

@@ -44,6 +44,8 @@ app.get("/api/*", async (c) => {
     return question ? await cached(c, question) : c.notFound();
   } catch (error) {
     if (error instanceof BadQuestion) return c.text(error.message, 400);
+    // Ponder would say 500.
+    if (error instanceof HTTPException) return c.text(error.message, error.status);
     throw error;
   }
 });

@@ -46,6 +46,9 @@ export class Turns {
     const turns = this.#waiting.map((one) => this.#own.get(one.client) ?? 0);
     const [next] = this.#waiting.splice(turns.indexOf(Math.min(...turns)), 1);
     if (!next) return;
+    // Its others come after everybody's, so that of clients with as many turns each is next once.
+    const isOwn = ({ client }: { client: string | undefined }) => client === next.client;
+    this.#waiting = [...this.#waiting.filter((one) => !isOwn(one)), ...this.#waiting.filter(isOwn)];
     this.#begin(next.client);
     next.go();
   }
