@@ -76,12 +76,12 @@ impl Hold {
             1 => "a node".into(),
             own => format!("{own} nodes"),
         };
-        let who = if self.all { "all of them" } else { "one of them" };
+        let pause = if self.all { "all of them pause" } else { "one of them pauses" };
         let pauses = match self.pauses {
             Pauses::Never => "nobody pauses".into(),
-            Pauses::Always => format!("{who} pauses in each block"),
-            Pauses::Drawn => format!("{who} pauses where the task is about to be drawn"),
-            Pauses::Some(blocks) => format!("{who} pauses in one block of {blocks}"),
+            Pauses::Always => format!("{pause} in each block"),
+            Pauses::Drawn => format!("{pause} where the task is about to be drawn"),
+            Pauses::Some(blocks) => format!("{pause} in one block of {blocks}"),
         };
         let mut words = format!(
             "{nodes} of {} GiB, a task of policy {} for {}.{:02} times the others' offer, {pauses}",

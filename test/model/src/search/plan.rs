@@ -338,7 +338,6 @@ impl Plan {
         say(self.images, "images".into());
         say(self.model, "a private model".into());
         say(self.name, "a private GPU name".into());
-        let tasks = std::mem::take(&mut words).join(", ");
         let answers = match self.answer {
             Answer::Right => "Right answers",
             Answer::False => "False answers",
@@ -348,12 +347,7 @@ impl Plan {
             Answer::ErrorFirst => "An error of the first node",
             Answer::Copy => "Copies",
         };
-        words.push(answers.into());
-        let mut say = |on: bool, what: String| {
-            if on {
-                words.push(what);
-            }
-        };
+        say(true, answers.into());
         say(self.pace != Pace::Normal, format!("commits {}", name(&self.pace)));
         say(self.reveal != Reveal::Open, format!("reveals {}", name(&self.reveal)));
         say(self.leave != Leave::Stay, format!("then {}", name(&self.leave)));
@@ -366,7 +360,8 @@ impl Plan {
         say(self.ring > 0, "floods the ring".into());
         say(self.queue > 0, "holds the queue".into());
         say(self.drives, "drives".into());
-        format!("{tasks}. {}", words.join(", "))
+        // A sentence of its own.
+        words.join(", ").replacen(&format!(", {answers}"), &format!(". {answers}"), 1)
     }
 
     /// Every move of either plan; where they differ in a choice of one, either's.

@@ -5,7 +5,7 @@ import { db } from "ponder:api";
 import { createMiddleware } from "hono/factory";
 import type { Pool, PoolClient, QueryResult } from "pg";
 import { MOST_BYTES } from "./sql";
-import { MOST_TIME, Turns, within } from "./turns";
+import { MOST_TIME, Turns, counted, within } from "./turns";
 
 /** The milliseconds and bytes that a question has left at the database. */
 const asking = new AsyncLocalStorage<{ left: number; bytes: number }>();
@@ -26,17 +26,10 @@ if (process.env.DATABASE_URL) {
       if (question.left <= 0) throw new Error("the question takes too long");
       const connection = (await pool.connect()) as Connection;
       const begun = performance.now();
-      const { stream } = connection.connection;
-      const read = ({ length }: Buffer) => {
-        question.bytes -= length;
-        if (question.bytes < 0) stream.destroy();
-      };
-      stream.on("data", read);
       try {
         await connection.query(`begin read only; ${within(question.left)}`);
-        return await (connection.query as Query)(...asked);
+        return await counted(connection.connection.stream, question, () => (connection.query as Query)(...asked));
       } finally {
-        stream.off("data", read);
         question.left -= performance.now() - begun;
         await connection.query("rollback").then(() => connection.release(), (error: Error) => connection.release(error));
       }

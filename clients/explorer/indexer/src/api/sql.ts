@@ -4,7 +4,7 @@ import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { getTableName, isTable, sql } from "drizzle-orm";
 import { createMiddleware } from "hono/factory";
-import { MOST_TIME, Turns, within } from "./turns";
+import { MOST_TIME, Turns, counted, within } from "./turns";
 
 /** Rows of an answer at most, and its bytes as the database sends them; a replaced text can be of any length. */
 export const [MOST_ROWS, MOST_BYTES] = [10_000, 32 * 2 ** 20];
@@ -30,25 +30,15 @@ if (process.env.DATABASE_URL) {
   const { transaction } = Object.getPrototypeOf(questions) as Questions;
   questions.transaction = (act, config) =>
     turns.take(async () => {
-      let left = MOST_BYTES;
+      const left = { bytes: MOST_BYTES };
       const answered = async (tx: Transaction) => {
         await tx.execute(sql.raw(within(MOST_TIME)));
-        const { stream } = tx.session.client.connection;
-        const read = ({ length }: Buffer) => {
-          left -= length;
-          if (left < 0) stream.destroy();
-        };
-        stream.on("data", read);
-        try {
-          return await act(tx);
-        } finally {
-          stream.off("data", read);
-        }
+        return counted(tx.session.client.connection.stream, left, () => act(tx));
       };
       try {
         return await transaction.call(questions, answered, config) as Awaited<ReturnType<typeof act>>;
       } catch (error) {
-        throw left < 0 ? new Error(`the answer has more than ${MOST_BYTES} bytes`) : error;
+        throw left.bytes < 0 ? new Error(`the answer has more than ${MOST_BYTES} bytes`) : error;
       }
     });
 }

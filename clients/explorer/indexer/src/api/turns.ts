@@ -1,11 +1,26 @@
 /** Turns at the database for what strangers ask. Of those that wait, the client with the fewest turns is next, so that nobody waits for all of another's questions. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { Socket } from "node:net";
 
 /** Turns at a time: a server has 28 connections to its database, and the page needs them, too. Of one client that may wait, so many more. */
 const [AT_ONCE, WAITING] = [8, 64];
 /** Each may take so many milliseconds of one processor, and as much memory for each of its steps. Unless told so, Ponder would take half a gigabyte, and repeat it nine times. */
 export const MOST_TIME = 10_000;
 export const within = (milliseconds: number) => `set local statement_timeout = ${Math.max(1, Math.ceil(milliseconds))}; set local work_mem = '64MB'; set local max_parallel_workers_per_gather = 0`;
+
+/** Acts, and gives up the connection to the database once it has sent more bytes than are left. */
+export async function counted<result>(stream: Socket, question: { bytes: number }, act: () => Promise<result>): Promise<result> {
+  const read = ({ length }: Buffer) => {
+    question.bytes -= length;
+    if (question.bytes < 0) stream.destroy();
+  };
+  stream.on("data", read);
+  try {
+    return await act();
+  } finally {
+    stream.off("data", read);
+  }
+}
 
 /** The client that asks, where a proxy names its address. */
 export const asker = new AsyncLocalStorage<string>();
