@@ -30,7 +30,7 @@ write("crash", "");
 function run(times, { rpc = [], clients = [] }) {
   for (const file of ["rpc.runs", "test/clients/run.sh.runs"]) rmSync(join(folder, file), { force: true });
   failing("rpc", rpc);
-  failing("test/clients/run.sh", clients, 'echo "package: 7 s"; [ $run = 1 ] || echo "indexer: $((20 + run)) s"; [ "$CLIENTS" = "package indexer" ]');
+  failing("test/clients/run.sh", clients, 'echo "package: 7 s, more"; [ $run = 1 ] || echo "indexer: $((20 + run)) s, more"; [ "$CLIENTS" = "package indexer" ]');
   const { status, stdout, stderr } = spawnSync("script/test", ["--under-load", String(times)], { cwd: folder, encoding: "utf8", env: { ...process.env, RUSTUP_TOOLCHAIN: "any" } });
   // The machine decides how long runs take.
   return { status, stderr, said: stdout.replace(/^(\| \d+ \|) \d+ \| \d+ \|/gm, "$1 . | . |").replace(/^(\| muster-.*\| \d+ \| \d+ \|) \d+ \| \d+ \| \d+ \|$/gm, "$1 . |") };

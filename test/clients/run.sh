@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # All clients, against a node with a Muster on it. Those that start nodes of their own run beside the others, CLIENT_JOBS at a
-# time: one more than there are processors, if not given. The log of each is printed whole when it has ended. The page runs alone,
-# since it prints how many seconds a stranger's questions take.
+# time: one more than there are processors, if not given. The log of each is printed whole when it has ended.
 #
 #   test/clients/run.sh                      starts the embedded node (the newest build; DEVNODE names another)
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
@@ -185,26 +184,26 @@ play() {
   esac
 }
 
-# start CLIENT...: one after the other, in a process group of their own, so that all of it can be ended.
+# start CLIENT...: one after the other, in a process group of their own, so that all of it can be ended. Each log is shown whole.
 start() {
   set -m
   (
-    trap '[ $? = 0 ] || echo "$client" >>"$work/failed"' EXIT
+    trap 'code=$?; cat "$work/$client.log"; [ $code = 0 ] || echo "$client" >>"$work/failed"' EXIT
     for client in "$@"; do
-      SECONDS=0
-      play "$client"
-      echo "$client: $SECONDS s"
+      TIMEFORMAT="$client: %0R s, of a processor %0U s and the system's %0S s"
+      # In a shell of its own, for a failure leaves this one with its output where it was.
+      { time (play "$client") >"$work/$client.log" 2>&1; } 2>>"$work/$client.log"
+      [ "$client" = "${*: -1}" ] || cat "$work/$client.log"
     done
   ) &
   set +m
   running[$!]=$*
 }
 
-# Waits until one has ended, and prints what it wrote into its log.
+# Waits until one has ended.
 finish() {
   local job
   wait -n -p job "${!running[@]}" || true
-  [ ! -f "$work/${running[$job]}.log" ] || cat "$work/${running[$job]}.log"
   unset "running[$job]"
 }
 
@@ -224,23 +223,18 @@ case " ${CLIENTS:-examples package release} " in
     ;;
 esac
 
-inturn=() beside=() alone=()
-for client in ${CLIENTS:-endpoint estimates viem ethers examples cast cargo-stylus indexer executors runbook package site release page}; do
+inturn=() beside=()
+# Those that take longest come first.
+for client in ${CLIENTS:-endpoint estimates viem ethers examples cast cargo-stylus indexer page package executors runbook release site}; do
   case $client in
-    package | release | indexer | executors | site | runbook) beside+=("$client") ;;
-    page) alone+=("$client") ;;
+    package | page | release | indexer | executors | site | runbook) beside+=("$client") ;;
     *) inturn+=("$client") ;;
   esac
 done
 [ ${#inturn[@]} = 0 ] || start "${inturn[@]}"
 for client in "${beside[@]}"; do
   while [ ${#running[@]} -ge "${CLIENT_JOBS:-$(($(nproc) + 1))}" ]; do finish; done
-  start "$client" >"$work/$client.log" 2>&1
+  start "$client"
 done
 while [ ${#running[@]} -gt 0 ]; do finish; done
-verdict
-for client in "${alone[@]}"; do
-  start "$client"
-  finish
-done
 verdict
