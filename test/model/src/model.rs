@@ -1676,10 +1676,10 @@ impl Model {
     }
 
     /// Ends all validated tasks, by calls that anyone could send, and pokes idle nodes until none could run a queued task. Panics if time
-    /// and those calls settle none of the groups that are left to form.
+    /// and those calls neither form nor settle one of the groups that are left.
     fn rest<S: System>(&mut self, real: &mut S) -> Vec<Logged> {
         let mut logged = Vec::new();
-        let (mut left, mut vain) = (self.groups_left(), 0);
+        let (mut left, mut vain) = (self.steps_left(), 0);
         while !self.teams.is_empty() || !self.calls.is_empty() || self.idle_for_something(false).is_some() {
             // Longer than any window.
             real.pass(4, 70_000);
@@ -1693,7 +1693,7 @@ impl Model {
                 logged.extend(events);
                 self.look(real);
             }
-            let before = std::mem::replace(&mut left, self.groups_left());
+            let before = std::mem::replace(&mut left, self.steps_left());
             vain = if left < before { 0 } else { vain + 1 };
             // A draw of validators can stay undecided so often.
             assert!(vain <= CALL_DRAWS, "never ends: {:?} {:?} {:?}", self.teams, self.calls, self.left);
@@ -1701,11 +1701,11 @@ impl Model {
         logged
     }
 
-    /// The most groups or nodes that the tasks which are not over can still be given to.
-    fn groups_left(&self) -> u64 {
+    /// The most groups that can still be formed or settled: of the tasks which are not over, for each node or group that they can be given to.
+    fn steps_left(&self) -> u64 {
         let running = self.nodes.values().filter_map(|n| n.task.as_ref()).chain(self.teams.values().map(|team| &team.task));
         let tasks: BTreeMap<u64, u64> = running.chain(&self.pending).chain(&self.queue).map(|t| (t.id, t.regrouped)).collect();
-        tasks.values().map(|regrouped| 1 + RESCHEDULES - regrouped).sum()
+        2 * tasks.values().map(|regrouped| 1 + RESCHEDULES - regrouped).sum::<u64>() - self.teams.len() as u64
     }
 
     /// Commitments that can be revealed, or all of them: node, task, place of the group or 0, and the committed value.
