@@ -287,6 +287,10 @@ fn seeds_that_failed_agree_with_the_model() {
     drive_rating(&World::new, 4_603..4_604, 800, 24, 0);
     // Draws of validators stay undecided as often as they can: the group that is formed then is progress, though none is settled.
     drive_validating(&World::new, 1_795_745_771_668_421..1_795_745_771_668_422, 800, 24, 0);
+    // Nodes that leave have committed to answers that can never be revealed, and nobody calls in vain until their time is over.
+    for seed in [1_795_747_885_647_690, 1_795_746_885_648_928] {
+        drive_rating(&World::new, seed..seed + 1, 800, 24, 0);
+    }
     // A raised threshold keeps all idle nodes out: draws stay undecided, and are due again before somebody can quit in the next block.
     drive(&World::new, 1_795_702_355_266_077..1_795_702_355_266_078, 4_000, 90, 0);
 }

@@ -53,8 +53,8 @@ impl Model {
                 }
             }
             for call in self.reveals(false) {
-                calls += 1;
-                self.call(real, &call);
+                // A commitment to an answer that no task of its kind can have is refused each time, so nobody needs to call that.
+                calls += u64::from(!self.call(real, &call).is_empty());
                 self.look(real);
             }
             calls += self.help(real);
