@@ -20,6 +20,7 @@ pub mod parameters;
 pub mod proof;
 pub mod refusals;
 pub mod router;
+mod runs;
 pub mod storage;
 pub mod table;
 pub mod wasm;

@@ -1,7 +1,7 @@
 //! `muster-dev`: the commands behind the shells under `script/`.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{ensure, Context, Result};
 use clap::{Parser, Subcommand};
@@ -48,7 +48,10 @@ enum Command {
         check: bool,
     },
     /// Run the tests whose figures docs/generated/proof.md shows, and write it (takes minutes; script/proof runs it)
-    Proof,
+    Proof {
+        /// The summary of cargo-llvm-cov
+        coverage: PathBuf,
+    },
     /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
     Measure {
         /// Only these programs
@@ -87,7 +90,7 @@ async fn run(command: Command) -> Result<()> {
             Ok(())
         }
         Command::Pages { check } => pages::run(&root, check),
-        Command::Proof => proof::run(&root),
+        Command::Proof { coverage } => proof::run(&root, &coverage),
         Command::Measure { programs, change } => measure(&root, &programs, &change),
     }
 }

@@ -15,7 +15,7 @@ use anyhow::{bail, ensure, Context, Result};
 use muster_trace::figures::thousands;
 use syn::visit::Visit;
 
-use crate::{build, markdown::row, wasm::MAX_CODE};
+use crate::{build, markdown::row, runs, wasm::MAX_CODE};
 
 /// The tests by attacker, of which those of single tasks try the weaknesses and play the attacks.
 const SECURITY: &str = "contracts/protocol/tests/security";
@@ -174,11 +174,12 @@ impl Heard {
     }
 }
 
-/// Runs the tests and writes the page. The programs must be built, those for tests too.
+/// Runs the tests and writes the page. The programs must be built, those for tests too. `coverage` is what cargo-llvm-cov summed up.
 ///
 /// # Errors
 /// When a test fails or does not print its figures, or less was driven or drawn than is promised.
-pub fn run(root: &Path) -> Result<()> {
+pub fn run(root: &Path, coverage: &Path) -> Result<()> {
+    let coverage = fs::read_to_string(coverage).with_context(|| coverage.display().to_string())?;
     let mut heard = Heard::default();
     eprintln!("proof: in memory");
     let native = ["--test", "draw", "--test", "native", "--test", "life", "--test", "outcomes"];
@@ -187,12 +188,12 @@ pub fn run(root: &Path) -> Result<()> {
     eprintln!("proof: through compiled WASM, on the embedded node");
     heard.listen(root, &["--test", "network", "--", "--show-output", "model::", "outcomes::", "weight::"])?;
     let file = root.join("docs/generated/proof.md");
-    fs::write(&file, page(root, &heard)?).with_context(|| file.display().to_string())?;
+    fs::write(&file, page(root, &heard, &coverage)?).with_context(|| file.display().to_string())?;
     eprintln!("proof: wrote docs/generated/proof.md");
     Ok(())
 }
 
-fn page(root: &Path, heard: &Heard) -> Result<String> {
+fn page(root: &Path, heard: &Heard, coverage: &str) -> Result<String> {
     let (manifest, _) = build::load(root)?;
     let mut page = format!("{HEAD}\n{} tests ran and passed, compiled by {}.\n\n{CHOICE}", heard.passed.len(), manifest.rustc);
     for figure in heard.of("choice", "state")? {
@@ -242,6 +243,10 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
         let counts: Vec<String> = counts.map(|times| Ok(thousands(times?))).collect::<Result<_>>()?;
         page += &format!("| `{event}` | {} |\n", counts.join(" | "));
     }
+
+    let runs = fs::read_to_string(root.join("test/runs.jsonl")).context("test/runs.jsonl")?;
+    page +=
+        &format!("{FRESH}{}{FUZZED}{}{COVERAGE}{}", runs::fresh(&runs)?, runs::fuzzed(&runs)?, runs::coverage(root, coverage)?);
 
     page += OUTCOMES;
     for figure in heard.of("outcomes", "groups")? {
@@ -490,6 +495,36 @@ const HAPPENED: &str = "
 How often each event happened; names in lower case are situations that the driver notes. A task is aborted by timeout (TaskAborted0), its creator
 (TaskAborted1), eviction from the queue (TaskAborted2), or because it was queued for too long (TaskAborted3).
 
+";
+
+const FRESH: &str = "
+### Seeds that nobody had run
+
+`script/fresh` drives the same streams from seeds that it takes from the clock. All its runs, from `test/runs.jsonl`. A stream that fails
+is found once for each process; its seed is then among the tests above. Hours are those of all processes, beside other work.
+
+| stream | operations | seeds | hours | found | last run |
+| --- | ---: | ---: | ---: | ---: | --- |
+";
+
+const FUZZED: &str = "
+## Fuzzing by coverage
+
+`script/fuzz` lets libFuzzer look for inputs that reach new code ([what each target does](../../CONTRIBUTING.md)). All its runs, from
+`test/runs.jsonl`. Edges are the jumps between blocks of code that the inputs of one run have taken, those kept from earlier runs included.
+
+| target | inputs | edges | hours | found | last run |
+| --- | ---: | ---: | ---: | ---: | --- |
+";
+
+const COVERAGE: &str = "
+## Code that tests execute
+
+cargo-llvm-cov counts what the tests of the contracts' crates and of the reference model execute, natively. A region is an expression or a branch that
+can be left out by itself. `chain.rs` calls the chain, and so runs in programs only.
+
+| file | lines | executed | regions | executed |
+| --- | ---: | ---: | ---: | ---: |
 ";
 
 const OUTCOMES: &str = "

@@ -1,0 +1,189 @@
+//! Tables for `docs/generated/proof.md`: long runs, from `test/runs.jsonl`, to which `script/fresh` and `script/fuzz` add a
+//! line each; and coverage, from cargo-llvm-cov's summary.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::{Context, Result};
+use muster_trace::figures::thousands;
+use serde::Deserialize;
+
+use crate::markdown::row;
+
+/// A run that has ended. What it does not count is 0.
+#[derive(Deserialize)]
+struct Run {
+    /// `fresh` or `fuzz`.
+    what: String,
+    /// A stream or a target.
+    of: String,
+    /// `YYYY-MM-DD`.
+    date: String,
+    /// Operations compared with the model.
+    #[serde(default)]
+    operations: u64,
+    /// Seeds that they were made from.
+    #[serde(default)]
+    seeds: u64,
+    /// Inputs that a target executed.
+    #[serde(default)]
+    executions: u64,
+    /// Edges of the code that they reached together.
+    #[serde(default)]
+    edges: u64,
+    /// Seconds of all its processes, added up.
+    seconds: u64,
+    /// Processes that ended by a failure.
+    found: u64,
+}
+
+/// The runs of one kind by what they ran, added up; edges are the most that one of them reached.
+fn added(lines: &str, what: &str) -> Result<BTreeMap<String, Run>> {
+    let mut sums = BTreeMap::<String, Run>::new();
+    for line in lines.lines() {
+        let run: Run = serde_json::from_str(line).with_context(|| format!("test/runs.jsonl: {line}"))?;
+        if run.what != what {
+            continue;
+        }
+        let sum = sums.entry(run.of.clone()).or_insert_with(|| Run {
+            operations: 0,
+            seeds: 0,
+            executions: 0,
+            edges: 0,
+            seconds: 0,
+            found: 0,
+            what: run.what.clone(),
+            of: run.of.clone(),
+            date: String::new(),
+        });
+        sum.operations += run.operations;
+        sum.seeds += run.seeds;
+        sum.executions += run.executions;
+        sum.edges = sum.edges.max(run.edges);
+        sum.seconds += run.seconds;
+        sum.found += run.found;
+        sum.date = sum.date.clone().max(run.date);
+    }
+    Ok(sums)
+}
+
+fn hours(seconds: u64) -> String {
+    format!("{:.1}", seconds as f64 / 3600.0)
+}
+
+/// Rows of random operations on seeds that nobody had run.
+pub(crate) fn fresh(lines: &str) -> Result<String> {
+    let rows = added(lines, "fresh")?.into_values().map(|run| {
+        let numbers = [run.operations, run.seeds].map(thousands);
+        row(&[&run.of, &numbers[0], &numbers[1], &hours(run.seconds), &run.found.to_string(), &run.date])
+    });
+    Ok(rows.collect())
+}
+
+/// Rows of fuzzing by coverage.
+pub(crate) fn fuzzed(lines: &str) -> Result<String> {
+    let rows = added(lines, "fuzz")?.into_values().map(|run| {
+        let numbers = [run.executions, run.edges].map(thousands);
+        row(&[&format!("`{}`", run.of), &numbers[0], &numbers[1], &hours(run.seconds), &run.found.to_string(), &run.date])
+    });
+    Ok(rows.collect())
+}
+
+/// What cargo-llvm-cov exports with `--json --summary-only`, as far as it is read here.
+#[derive(Deserialize)]
+struct Coverage {
+    data: Vec<Data>,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    files: Vec<File>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    filename: String,
+    summary: Summary,
+}
+
+#[derive(Deserialize)]
+struct Summary {
+    lines: Share,
+    regions: Share,
+}
+
+#[derive(Deserialize)]
+struct Share {
+    count: u64,
+    covered: u64,
+}
+
+impl Share {
+    /// In percent, never rounded up to all of it.
+    fn shown(&self) -> String {
+        format!("{:.1} %", (1000 * self.covered / self.count.max(1)) as f64 / 10.0)
+    }
+}
+
+/// Rows of the contracts' files: lines and regions (expressions and branches), and the share of each that tests execute.
+pub(crate) fn coverage(root: &Path, summary: &str) -> Result<String> {
+    let coverage: Coverage = serde_json::from_str(summary).context("the summary of coverage")?;
+    let contracts = root.join("contracts").canonicalize()?;
+    let mut rows = BTreeMap::new();
+    let mut all = [Share { count: 0, covered: 0 }, Share { count: 0, covered: 0 }];
+    for File { filename, summary: Summary { lines, regions } } in coverage.data.into_iter().flat_map(|data| data.files) {
+        let Ok(file) = Path::new(&filename).strip_prefix(&contracts) else { continue };
+        for (all, one) in all.iter_mut().zip([&lines, &regions]) {
+            all.count += one.count;
+            all.covered += one.covered;
+        }
+        let name = format!("`{}`", file.display());
+        rows.insert(
+            name.clone(),
+            row(&[&name, &thousands(lines.count), &lines.shown(), &thousands(regions.count), &regions.shown()]),
+        );
+    }
+    let [lines, regions] = all;
+    let last = row(&["together", &thousands(lines.count), &lines.shown(), &thousands(regions.count), &regions.shown()]);
+    Ok(rows.into_values().collect::<String>() + &last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINES: &str = r#"{"what": "fresh", "of": "wide", "date": "2026-11-27", "commit": "a", "operations": 4000, "seeds": 1, "seconds": 360, "found": 0}
+{"what": "fuzz", "of": "rpc", "date": "2026-11-27", "commit": "a", "executions": 1000, "edges": 90, "seconds": 1800, "found": 0}
+{"what": "fresh", "of": "wide", "date": "2026-11-26", "commit": "b", "operations": 8000, "seeds": 2, "seconds": 720, "found": 1}
+{"what": "fuzz", "of": "rpc", "date": "2026-11-28", "commit": "b", "executions": 500, "edges": 80, "seconds": 1800, "found": 0}
+"#;
+
+    #[test]
+    fn runs_of_one_kind_are_added_up() {
+        assert_eq!(fresh(LINES).unwrap(), "| wide | 12,000 | 3 | 0.3 | 1 | 2026-11-27 |\n");
+        assert_eq!(fuzzed(LINES).unwrap(), "| `rpc` | 1,500 | 90 | 1.0 | 0 | 2026-11-28 |\n");
+    }
+
+    #[test]
+    fn a_bent_line_is_named() {
+        let error = fresh("{\"what\": \"fresh\"}").unwrap_err();
+        assert!(format!("{error:#}").contains("test/runs.jsonl: {\"what\": \"fresh\"}"), "{error:#}");
+    }
+
+    #[test]
+    fn coverage_is_of_the_contracts_and_not_rounded_up() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("contracts")).unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let file = |name: &str, covered: u64| {
+            let share = serde_json::json!({ "count": 10_000, "covered": covered });
+            serde_json::json!({ "filename": root.join(name), "summary": { "lines": share, "regions": share } })
+        };
+        let summary =
+            serde_json::json!({ "data": [{ "files": [file("contracts/core/src/a.rs", 9_999), file("test/b.rs", 0)] }] });
+        let rows = coverage(&root, &summary.to_string()).unwrap();
+        assert_eq!(
+            rows,
+            "| `core/src/a.rs` | 10,000 | 99.9 % | 10,000 | 99.9 % |\n| together | 10,000 | 99.9 % | 10,000 | 99.9 % |\n"
+        );
+    }
+}
