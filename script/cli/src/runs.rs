@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::markdown::row;
 
-/// A run that has ended. What it does not count is 0.
+/// A run that has ended. A figure that it does not count is 0.
 #[derive(Deserialize)]
 struct Run {
     /// `fresh` or `fuzz`.
@@ -88,7 +88,7 @@ pub(crate) fn fuzzed(lines: &str) -> Result<String> {
     Ok(rows.collect())
 }
 
-/// What cargo-llvm-cov exports with `--json --summary-only`, as far as it is read here.
+/// The summary that cargo-llvm-cov exports with `--json --summary-only`, as far as it is read here.
 #[derive(Deserialize)]
 struct Coverage {
     data: Vec<Data>,
