@@ -1,7 +1,7 @@
 /** Turns at the database: nobody's questions keep others from theirs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Turns, asker } from "../src/api/turns";
+import { Turns, asking } from "../src/api/turns";
 import { sleep } from "./indexer";
 
 /** Whose questions were answered until the last client's only one was, when so many others had asked 64 each before. */
@@ -9,7 +9,7 @@ async function before(others: number): Promise<number> {
   const turns = new Turns();
   let answered = 0;
   const ask = (client: string) =>
-    asker.run(client, () =>
+    asking(new Set([client]), () =>
       turns.take(async () => {
         await sleep(1);
         return ++answered;
@@ -27,9 +27,31 @@ test("the client with the fewest turns is next, and of several the one that wait
 
 test("a client has so many waiting and no more", async () => {
   const turns = new Turns();
-  const all = asker.run("one", () => Array.from({ length: 72 }, () => turns.take(() => sleep(1))));
-  assert.equal(asker.run("one", () => turns.isFull), true);
-  assert.equal(asker.run("another", () => turns.isFull), false);
+  const all = asking(new Set(["one"]), () => Array.from({ length: 72 }, () => turns.take(() => sleep(1))));
+  assert.equal(asking(new Set(["one"]), () => turns.isFull), true);
+  assert.equal(asking(new Set(["another"]), () => turns.isFull), false);
   await Promise.all(all);
-  assert.equal(asker.run("one", () => turns.isFull), false);
+  assert.equal(asking(new Set(["one"]), () => turns.isFull), false);
+});
+
+test("what others wait for, too, is answered in their turn, not in that of whoever began", async () => {
+  const turns = new Turns();
+  const answered: string[] = [];
+  const ask = (clients: Set<string>, name: string) => asking(clients, () => turns.take(async () => sleep(1).then(() => answered.push(name))));
+  const all = Array.from({ length: 60 }, (_, i) => ask(new Set(["one"]), `own ${i}`));
+  // The last of the first one's.
+  const common = new Set(["one"]);
+  all.push(ask(common, "common"));
+  common.add("another");
+  await Promise.all(all);
+  assert.ok(answered.indexOf("common") < 17, `after ${answered.indexOf("common")}`);
+});
+
+test("a client is not full for what others wait for, too, and counts what it only joined", async () => {
+  const turns = new Turns();
+  const both = new Set(["one", "two"]);
+  const all = asking(both, () => Array.from({ length: 72 }, () => turns.take(() => sleep(1))));
+  const isFull = (...clients: string[]) => asking(new Set(clients), () => turns.isFull);
+  assert.deepEqual([isFull("one"), isFull("two"), isFull("one", "two"), isFull("three"), isFull("one", "three")], [true, true, true, false, false]);
+  await Promise.all(all);
 });

@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Context } from "hono";
 import { stateNow } from "./state";
+import { askers, asking } from "./turns";
 
 const compress = promisify(gzip);
 
@@ -35,7 +36,8 @@ const [MOST, MOST_BYTES] = [2_000, 64 * 2 ** 20];
 const [REST, SHORT] = [4, 1_000];
 
 const kept = new Map<string, Answer>();
-const pending = new Map<string, Promise<Answer>>();
+/** What is being computed, and for whom. */
+const pending = new Map<string, { made: Promise<Answer>; clients: Set<string | undefined> }>();
 let bytes = 0;
 
 function keep(key: string, answer: Answer): void {
@@ -74,11 +76,15 @@ export async function answerOf(question: Question, version: number): Promise<Ans
   const { key, holds } = question;
   const answer = kept.get(key);
   if (answer && ((answer.version >= version && (holds?.(answer.moment) ?? true)) || Date.now() < restsUntil(answer))) return answer;
-  let made = pending.get(key);
-  if (!made) {
-    made = make(question, version).finally(() => pending.delete(key));
-    pending.set(key, made);
+  const old = pending.get(key);
+  if (old) {
+    // It is their turn, too, which may come before that of whoever began.
+    for (const client of askers()) old.clients.add(client);
+    return old.made;
   }
+  const clients = new Set(askers());
+  const made = asking(clients, () => make(question, version)).finally(() => pending.delete(key));
+  pending.set(key, { made, clients });
   return made;
 }
 

@@ -5,6 +5,7 @@
 import { type Answer, type Question, answerOf, restsUntil } from "./cache";
 import { type Patch, patchOf } from "./patch";
 import { type State, listen } from "./state";
+import { askers, asking } from "./turns";
 
 /** The most questions of one listener, and of all of them; the most characters of each. */
 export const [MOST, MOST_IN_ALL, LONGEST] = [8, 500, 4_000];
@@ -18,7 +19,8 @@ interface Audience {
   asked: readonly string[];
   /** The last answers sent. */
   answers: Map<string, Answer>;
-  tell: Set<(message: string) => void>;
+  /** With the client of each. */
+  tell: Map<(message: string) => void, string | undefined>;
   /** Of the state that was told last. */
   told: object | undefined;
   waits: ReturnType<typeof setTimeout> | undefined;
@@ -77,7 +79,7 @@ function flush(audience: Audience): void {
   if (audience.told === state && !Object.keys(answers).length) return;
   audience.told = state;
   const message = JSON.stringify({ ...state, answers } satisfies Message);
-  for (const tell of audience.tell) tell(message);
+  for (const tell of audience.tell.keys()) tell(message);
 }
 
 const isFresh = (asked: string) => {
@@ -92,7 +94,10 @@ async function refresh(one: Followed): Promise<void> {
   one.busy = true;
   try {
     while (one.audiences.size && !one.isTooLarge && state && (one.answer?.version ?? -1) < state.version) {
-      const answer = await answerOf(one.question, state.version);
+      // Not for the client who happened to wake the server, but for all that follow.
+      const clients = new Set([...one.audiences].flatMap(({ tell }) => [...tell.values()]));
+      const { version } = state;
+      const answer = await asking(clients, () => answerOf(one.question, version));
       // Nobody follows it any more.
       if (!one.audiences.size || !state) break;
       const isNew = answer !== one.answer;
@@ -125,7 +130,7 @@ export function follow(questions: ReadonlyMap<string, Question>, now: State, tel
   const key = JSON.stringify(asked);
   let audience = audiences.get(key);
   if (!audience) {
-    audience = { asked, answers: new Map(), tell: new Set(), told: undefined, waits: undefined };
+    audience = { asked, answers: new Map(), tell: new Map(), told: undefined, waits: undefined };
     audiences.set(key, audience);
     for (const [name, question] of questions) {
       let one = followed.get(name);
@@ -133,7 +138,7 @@ export function follow(questions: ReadonlyMap<string, Question>, now: State, tel
       one.audiences.add(audience);
     }
   }
-  audience.tell.add(tell);
+  audience.tell.set(tell, [...askers()][0]);
   state ??= now;
   stop ??= listen(hear);
   for (const name of asked) void refresh(followed.get(name)!);

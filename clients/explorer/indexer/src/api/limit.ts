@@ -5,7 +5,7 @@ import { createMiddleware } from "hono/factory";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { requestsPerMinute, streamsAtOnce } from "../settings";
 import { clientOf } from "./client";
-import { asker } from "./turns";
+import { asking } from "./turns";
 
 /** SQL, GraphQL and feeds are for programs, and cost more than the page's questions: the share of requests that may be of them. */
 const COSTLY = 0.1;
@@ -60,5 +60,5 @@ export const limited = createMiddleware<{ Bindings: HttpBindings }>(async (c, ne
       else streams.delete(client);
     });
   }
-  return asker.run(client, next);
+  return asking(new Set([client]), next);
 });

@@ -3,7 +3,6 @@ import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { sql } from "drizzle-orm";
 import { chainId, newestBlock, startBlock } from "../settings";
-import { asker } from "./turns";
 
 /** Milliseconds between looks while somebody listens or the history is not read. */
 const PERIOD = 250;
@@ -91,8 +90,8 @@ async function look(): Promise<State> {
   return state;
 }
 
-/** Looks now; one look answers all concurrent requests, and listeners ask for everybody, not for the client who happened to ask. */
-export const lookNow = (): Promise<State> => (looking ??= asker.exit(look).finally(() => (looking = undefined)));
+/** Looks now; one look answers all concurrent requests. */
+export const lookNow = (): Promise<State> => (looking ??= look().finally(() => (looking = undefined)));
 
 function wake(): void {
   asked = Date.now();

@@ -22,25 +22,29 @@ export async function counted<result>(stream: Socket, question: { bytes: number 
   }
 }
 
-/** The client that asks, where a proxy names its address. */
-export const asker = new AsyncLocalStorage<string>();
+/** The clients that wait for the same answer, where a proxy names their addresses. Others may come to wait for it, too. */
+type Clients = ReadonlySet<string | undefined>;
+const NOBODY: Clients = new Set([undefined]);
+const asked = new AsyncLocalStorage<Clients>();
+/** For whom something is asked here. */
+export const askers = (): Clients => asked.getStore() ?? NOBODY;
+/** Asks for these. */
+export const asking = <result>(clients: Clients, act: () => result): result => asked.run(clients, act);
 
 export class Turns {
   #running = 0;
   readonly #own = new Map<string | undefined, number>();
-  #waiting: { client: string | undefined; go: () => void }[] = [];
+  #waiting: { clients: Clients; go: (client: string | undefined) => void }[] = [];
 
-  /** Whether this client has so many waiting that it must ask later. */
+  /** Whether each of these clients has so many waiting that it must ask later. */
   get isFull(): boolean {
-    const client = asker.getStore();
-    return this.#waiting.filter((one) => one.client === client).length >= WAITING;
+    return [...askers()].every((client) => this.#waiting.filter(({ clients }) => clients.has(client)).length >= WAITING);
   }
 
-  /** Acts when it is its turn. */
+  /** Acts when it is the turn of a client that waits for it. */
   async take<result>(act: () => Promise<result>): Promise<result> {
-    const client = asker.getStore();
-    if (this.#running < AT_ONCE) this.#begin(client);
-    else await new Promise<void>((go) => this.#waiting.push({ client, go }));
+    const clients = askers();
+    const client = this.#running < AT_ONCE ? this.#begin(clients) : await new Promise<string | undefined>((go) => this.#waiting.push({ clients, go }));
     try {
       return await act();
     } finally {
@@ -48,23 +52,39 @@ export class Turns {
     }
   }
 
-  #begin(client: string | undefined) {
+  #turnsOf = (client: string | undefined): number => this.#own.get(client) ?? 0;
+
+  /** Those of the one with the fewest turns. */
+  #fewest(clients: Clients): number {
+    let fewest = Infinity;
+    for (const client of clients) {
+      fewest = Math.min(fewest, this.#turnsOf(client));
+      if (!fewest) break;
+    }
+    return fewest;
+  }
+
+  /** Begins a turn of the one with the fewest, and returns which that is. */
+  #begin(clients: Clients): string | undefined {
+    const fewest = this.#fewest(clients);
+    const client = [...clients].find((one) => this.#turnsOf(one) === fewest);
     this.#running++;
-    this.#own.set(client, (this.#own.get(client) ?? 0) + 1);
+    this.#own.set(client, fewest + 1);
+    return client;
   }
 
   #end(client: string | undefined) {
     this.#running--;
-    const left = this.#own.get(client)! - 1;
+    const left = this.#turnsOf(client) - 1;
     if (left) this.#own.set(client, left);
     else this.#own.delete(client);
-    const turns = this.#waiting.map((one) => this.#own.get(one.client) ?? 0);
+    const turns = this.#waiting.map(({ clients }) => this.#fewest(clients));
     const [next] = this.#waiting.splice(turns.indexOf(Math.min(...turns)), 1);
     if (!next) return;
-    // Its others come after everybody's, so that of clients with as many turns each is next once.
-    const isOwn = ({ client }: { client: string | undefined }) => client === next.client;
+    const whose = this.#begin(next.clients);
+    // What nobody else waits for comes after everybody's, so that of clients with as many turns each is next once.
+    const isOwn = ({ clients }: { clients: Clients }) => clients.size === 1 && clients.has(whose);
     this.#waiting = [...this.#waiting.filter((one) => !isOwn(one)), ...this.#waiting.filter(isOwn)];
-    this.#begin(next.client);
-    next.go();
+    next.go(whose);
   }
 }
