@@ -36,7 +36,7 @@ const [MOST, MOST_BYTES] = [2_000, 64 * 2 ** 20];
 const [REST, SHORT] = [4, 1_000];
 
 const kept = new Map<string, Answer>();
-/** What is being computed, and for whom. */
+/** Answers that are being computed, and the clients that wait for them. */
 const pending = new Map<string, { made: Promise<Answer>; clients: Set<string | undefined> }>();
 let bytes = 0;
 

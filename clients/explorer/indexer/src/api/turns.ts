@@ -26,7 +26,7 @@ export async function counted<result>(stream: Socket, question: { bytes: number 
 type Clients = ReadonlySet<string | undefined>;
 const NOBODY: Clients = new Set([undefined]);
 const asked = new AsyncLocalStorage<Clients>();
-/** For whom something is asked here. */
+/** The clients that wait for what is asked here. */
 export const askers = (): Clients => asked.getStore() ?? NOBODY;
 /** Asks for these. */
 export const asking = <result>(clients: Clients, act: () => result): result => asked.run(clients, act);
@@ -82,7 +82,7 @@ export class Turns {
     const [next] = this.#waiting.splice(turns.indexOf(Math.min(...turns)), 1);
     if (!next) return;
     const whose = this.#begin(next.clients);
-    // What nobody else waits for comes after everybody's, so that of clients with as many turns each is next once.
+    // Questions of that one alone come after all others, so that of clients with as many turns each is next once.
     const isOwn = ({ clients }: { clients: Clients }) => clients.size === 1 && clients.has(whose);
     this.#waiting = [...this.#waiting.filter((one) => !isOwn(one)), ...this.#waiting.filter(isOwn)];
     next.go(whose);
