@@ -47,6 +47,21 @@ test("what others wait for, too, is answered in their turn, not in that of whoev
   assert.ok(answered.indexOf("common") < 17, `after ${answered.indexOf("common")}`);
 });
 
+test("a server with few connections has as many turns as leave the page a third of them", async () => {
+  const atOnce = async (connections?: number) => {
+    const turns = new Turns(connections);
+    let [running, most] = [0, 0];
+    const act = async () => {
+      most = Math.max(most, ++running);
+      await sleep(1);
+      running--;
+    };
+    await Promise.all(Array.from({ length: 20 }, () => turns.take(act)));
+    return most;
+  };
+  assert.deepEqual([await atOnce(), await atOnce(28), await atOnce(9), await atOnce(2)], [8, 8, 3, 1]);
+});
+
 test("a client is not full for what others wait for, too, and counts what it only joined", async () => {
   const turns = new Turns();
   const both = new Set(["one", "two"]);

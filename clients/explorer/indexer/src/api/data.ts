@@ -9,15 +9,16 @@ import { MOST_TIME, Turns, counted, within } from "./turns";
 
 /** The milliseconds and bytes that a question has left at the database. */
 const asking = new AsyncLocalStorage<{ left: number; bytes: number }>();
-const turns = new Turns();
 
 type Query = (...asked: unknown[]) => Promise<QueryResult>;
 type Connection = PoolClient & { connection: { stream: Socket } };
 type Wrap = (...asked: unknown[]) => Promise<unknown>;
 
+const data = db as unknown as { $client: Pool; wrap: Wrap };
+const { $client: pool, wrap } = data;
+const turns = new Turns(process.env.DATABASE_URL ? pool.options.max : undefined);
+
 if (process.env.DATABASE_URL) {
-  const data = db as unknown as { $client: Pool; wrap: Wrap };
-  const { $client: pool, wrap } = data;
   const query = pool.query.bind(pool) as Query;
   (pool as { query: Query }).query = (...asked) => {
     const question = asking.getStore();

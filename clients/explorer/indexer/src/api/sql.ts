@@ -4,11 +4,12 @@ import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { getTableName, isTable, sql } from "drizzle-orm";
 import { createMiddleware } from "hono/factory";
+import type { Pool } from "pg";
 import { MOST_TIME, Turns, counted, within } from "./turns";
 
 /** Rows of an answer at most, and its bytes as the database sends them; a replaced text can be of any length. */
 export const [MOST_ROWS, MOST_BYTES] = [10_000, 32 * 2 ** 20];
-const turns = new Turns();
+const turns = new Turns(process.env.DATABASE_URL ? (db as unknown as { $client: Pool }).$client.options.max : undefined);
 
 const tables = Object.values(schema as object).filter(isTable).map(getTableName);
 

@@ -2,8 +2,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Socket } from "node:net";
 
-/** Turns at a time: a server has 28 connections to its database, and the page needs them, too. Of one client that may wait, so many more. */
-const [AT_ONCE, WAITING] = [8, 64];
+/** Turns at a time, and how many of one client may wait. The page needs connections to the database, too: SQL and GraphQL leave it a third of them. */
+const [AT_ONCE, SHARE, WAITING] = [8, 3, 64];
 /** Each may take so many milliseconds of one processor, and as much memory for each of its steps. Unless told so, Ponder would take half a gigabyte, and repeat it nine times. */
 export const MOST_TIME = 10_000;
 export const within = (milliseconds: number) => `set local statement_timeout = ${Math.max(1, Math.ceil(milliseconds))}; set local work_mem = '64MB'; set local max_parallel_workers_per_gather = 0`;
@@ -32,9 +32,15 @@ export const askers = (): Clients => asked.getStore() ?? NOBODY;
 export const asking = <result>(clients: Clients, act: () => result): result => asked.run(clients, act);
 
 export class Turns {
+  readonly #atOnce: number;
   #running = 0;
   readonly #own = new Map<string | undefined, number>();
   #waiting: { clients: Clients; go: (client: string | undefined) => void }[] = [];
+
+  /** Of a server with so many connections to its database. */
+  constructor(connections = Infinity) {
+    this.#atOnce = Math.max(1, Math.min(AT_ONCE, Math.floor(connections / SHARE)));
+  }
 
   /** Whether each of these clients has so many waiting that it must ask later. */
   get isFull(): boolean {
@@ -44,7 +50,7 @@ export class Turns {
   /** Acts when it is the turn of a client that waits for it. */
   async take<result>(act: () => Promise<result>): Promise<result> {
     const clients = askers();
-    const client = this.#running < AT_ONCE ? this.#begin(clients) : await new Promise<string | undefined>((go) => this.#waiting.push({ clients, go }));
+    const client = this.#running < this.#atOnce ? this.#begin(clients) : await new Promise<string | undefined>((go) => this.#waiting.push({ clients, go }));
     try {
       return await act();
     } finally {
