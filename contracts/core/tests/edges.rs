@@ -235,6 +235,7 @@ fn an_order_on_its_way() {
     assert_eq!(rated.as_chosen(false).flags, 2 | 16 | 128);
     let grouped = chosen.as_groups(2_000, chosen.scored());
     assert_eq!((grouped.flags, grouped.scored(), grouped.liable()), (2 | 64 | 128, true, false));
+    assert!(!grouped.as_groups(0, false).scored());
     assert_eq!(grouped.as_members(9, 60, 2_060).flags, 32);
     let again = grouped.after_attempt();
     assert_eq!((again.flags, again.sample_bps), (2 | 128, 16 + 7));
@@ -310,6 +311,13 @@ fn settled_groups_are_counted_as_far_as_the_record_goes() {
         assert_eq!((full.successes, full.groups, full.members), (most, most, 12));
     }
     assert_eq!(TargetSearch::unpack(full.pack()), full);
+}
+
+#[test]
+fn a_group_takes_a_free_place_or_a_new_one() {
+    let places = |issued, free| Places { issued, free, live: 0 }.next();
+    assert_eq!((places(0, 0), places(4, 0)), (1, 5));
+    assert_eq!((places(4, 1), places(4, 3)), (1, 3));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use num_bigint::BigUint;
 use rand_chacha::rand_core::RngCore;
 use rand_chacha::ChaCha8Rng;
 use ratings::{below, rating, ratings, rng};
+use std::cell::Cell;
 
 mod ratings;
 
@@ -369,6 +370,33 @@ fn an_algorithm_forms_its_groups() {
         assert!(by.is_some());
     }
     assert_eq!(Algorithm::new(4), None);
+}
+
+/// A formed group says how often it asked for a likelihood.
+#[test]
+fn evaluations_are_the_likelihoods_asked_for() {
+    thread_local!(static ASKED: Cell<u32> = const { Cell::new(0) });
+    #[derive(Default)]
+    struct Counted(Exact);
+    impl Likelihood<u64> for Counted {
+        fn push(&mut self, member: &u64) {
+            Likelihood::<u64>::push(&mut self.0, member);
+        }
+        fn value(&self) -> u64 {
+            ASKED.set(ASKED.get() + 1);
+            Likelihood::<u64>::value(&self.0)
+        }
+    }
+    let mut random = rng(12);
+    for algorithm in (1..4).map(|n| Algorithm::new(n).unwrap()) {
+        for target in [WAD / 2, WAD / 4 * 3, WAD / 10 * 9, WAD - 1] {
+            let mut free = sorted(&mut random, 40);
+            ASKED.set(0);
+            let rule = Rule::new(2, 7, target).unwrap();
+            let formed = algorithm.form::<_, Counted>(&mut free, &rule, |n| below(&mut random, n as u64) as usize).unwrap();
+            assert_eq!(formed.evaluations, ASKED.get(), "{algorithm:?} up to {target}");
+        }
+    }
 }
 
 /// Each worker must be equally likely to be drawn into the first group, whatever its place.
