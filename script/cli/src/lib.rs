@@ -15,6 +15,7 @@ pub mod estimate;
 pub mod keepalive;
 mod markdown;
 pub mod measure;
+pub mod mutants;
 pub mod pages;
 pub mod parameters;
 pub mod proof;

@@ -9,7 +9,7 @@ use comfy_table::Table;
 use muster_cli::{
     build::{self, Program, Settings},
     chain::{Chain, Payer},
-    demo, deploy, environment, estimate, keepalive, measure, pages, proof,
+    demo, deploy, environment, estimate, keepalive, measure, mutants, pages, proof,
     table::table,
     wasm,
 };
@@ -52,6 +52,8 @@ enum Command {
         /// The summary of cargo-llvm-cov
         coverage: PathBuf,
     },
+    /// Write the section on mutants of docs/generated/proof.md anew, from test/mutants.jsonl (script/mutants --page runs it)
+    Mutants,
     /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
     Measure {
         /// Only these programs
@@ -91,6 +93,7 @@ async fn run(command: Command) -> Result<()> {
         }
         Command::Pages { check } => pages::run(&root, check),
         Command::Proof { coverage } => proof::run(&root, &coverage),
+        Command::Mutants => mutants::rewrite(&root),
         Command::Measure { programs, change } => measure(&root, &programs, &change),
     }
 }

@@ -15,7 +15,7 @@ use anyhow::{bail, ensure, Context, Result};
 use muster_trace::figures::thousands;
 use syn::visit::Visit;
 
-use crate::{build, markdown::row, runs, wasm::MAX_CODE};
+use crate::{build, markdown::row, mutants, runs, wasm::MAX_CODE};
 
 /// The tests by attacker, of which those of single tasks try the weaknesses and play the attacks.
 const SECURITY: &str = "contracts/protocol/tests/security";
@@ -285,7 +285,7 @@ fn page(root: &Path, heard: &Heard, coverage: &str) -> Result<String> {
             name(&figure.test)
         );
     }
-    page += MUTANTS;
+    page += &mutants::section(root)?;
     page += SIZES;
     for (name, program) in &manifest.programs {
         let share = format!("{:.1} %", 100.0 * program.deployed_bytes as f64 / MAX_CODE as f64);
@@ -352,123 +352,6 @@ storage and logs, worked out natively; [gas.md](gas.md) has those of compiled pr
 
 | attack | with | comes to | test |
 | --- | --- | --- | --- |
-";
-
-const MUTANTS: &str = "
-## Mutants
-
-cargo-mutants lists changes of the code, each in one place; a change that no test notices survives. `script/mutants` builds and tests them one after the other. For
-these figures all were built at once, each behind a switch, and each was tried with the tests that reach the function it is in. Of the formulas (`script/mutants core`)
-it lists 1298 changes. 19 do not compile, and 24 place fields at compile time (`word.rs`; an earlier run has noticed them). Of the other 1255, tests fail with 1206
-and never end with 17. `bound.rs`, and `best_target` and `mean_target` in `adaptive.rs`, have changed since and were run again. Of their 90 changes tests fail with 86, three never end, and one is in
-the table. A line with one of the 32 survivors is gone. None of them changes a result:
-
-| mutant | why it changes nothing |
-| --- | --- |
-| bitwise or to exclusive or, 25 times: `wad.rs` (12), `word.rs` (5), `records/` (5), `value.rs` (2), `id.rs` | the bits that are put together do not overlap |
-| `bound.rs`, `ceil`: `x < 8` to `x <= 8` | 8 comes out as 8 either way |
-| `value.rs`, `key`: `bits > 32` to `bits >= 32` | a shift by 0 either way |
-| `wad.rs`, `div_digit`: `rest > LOW_32` to `rest >= LOW_32` | with a rest of 2^32 - 1 the digit is right already: no product of two digits is above it |
-| `wad.rs`, `sqrt_u128`: `r > LOW_32` to `r >= LOW_32` | for 2^32 - 1 both ways give the same quotient and rest |
-| `wad.rs`, `neg_ln_wad`: `n << 63` to `n >> 63` | 0 either way: `m` is a multiple of 16, and `n` below 2^63 |
-| `wad.rs`, `neg_ln_wad`: `n << 62` to `n >> 62` | at most one unit of an even dividend, whose divisor is even: the quotient stays |
-
-All files of the contract's rules have been run to the end, but for `chain.rs` and `native.rs`, which stand for the chain; macros' tables are not listed by the tool. The tests of
-`contracts/protocol` were tried, and where none notices a change, those that compare random operations with the reference model (`test/model`), not all of them with every
-survivor. A change that no build lets through is not counted; one that the compiler's own check of a table refuses counts as noticed. A test is stopped after four seconds, or ten
-times its time. Files and functions are named as they were then: since, the sources are laid out by a task's way
-([CONTRIBUTING.md](../../CONTRIBUTING.md)), and `groups.rs`, `tasks.rs`, `nodes.rs`, `network.rs`, `draw.rs` and `reputation.rs` are divided. Of the files from `groups.rs` to `registry.rs` some lines have changed since their run. Mutants of those were made by hand:
-
-- Queueing a task at its creation and the trees' shorter ways up (`can_queue`, `nobody_idle`, `manned`, `Bracket::set`, `pool::set`, `settle`), in 48 places. Tests of the contracts notice 44, and the model notices the other four.
-- The lists of holders that are read before a draw (`roll`), uncounted candidates, a pool's free places, and the other tasks queued at their creation, in 35 places. They notice 31, and the other four change no more than a few words that are read.
-
-`reputation.rs`, what is new of `ring.rs` (`choose`) and `sampler.rs`
-(`sizes`, `everybody`), `places` in `parking.rs` and the constants were run last, as they are now.
-
-| file | changes | a test of the contracts notices | never end | only the reference model does | survive |
-| --- | ---: | ---: | ---: | ---: | ---: |
-| `groups.rs` | 375 | 330 | 0 | 31 | 14 |
-| `purse.rs` | 92 | 89 | 0 | 0 | 3 |
-| `ring.rs` | 61 | 60 | 0 | 0 | 1 |
-| `receipt.rs` | 14 | 14 | 0 | 0 | 0 |
-| `parking.rs` | 27 | 24 | 0 | 0 | 3 |
-| `worker.rs` | 12 | 12 | 0 | 0 | 0 |
-| `queue.rs` | 131 | 127 | 0 | 0 | 4 |
-| `bracket.rs` | 94 | 88 | 0 | 0 | 6 |
-| `pool.rs` | 77 | 69 | 0 | 0 | 8 |
-| `roster.rs` | 90 | 73 | 0 | 13 | 4 |
-| `nodes.rs` | 129 | 111 | 0 | 12 | 6 |
-| `reputation.rs` | 109 | 106 | 0 | 1 | 2 |
-| `work.rs` | 53 | 43 | 0 | 8 | 2 |
-| `registry.rs` | 232 | 227 | 0 | 1 | 4 |
-| `draw.rs` | 235 | 222 | 2 | 0 | 11 |
-| `tasks.rs` | 175 | 165 | 0 | 0 | 10 |
-| `network.rs` | 123 | 120 | 0 | 1 | 2 |
-| `sampler.rs` | 325 | 311 | 0 | 0 | 14 |
-| `admin.rs` | 89 | 89 | 0 | 0 | 0 |
-| `parameters.rs` | 48 | 47 | 0 | 0 | 1 |
-| `lens.rs` | 137 | 132 | 0 | 0 | 5 |
-| `programs.rs` | 39 | 37 | 2 | 0 | 0 |
-| `door.rs` | 41 | 35 | 5 | 0 | 1 |
-| `codec.rs` | 83 | 83 | 0 | 0 | 0 |
-| `abi.rs` | 11 | 6 | 0 | 0 | 5 |
-| `layout.rs` | 7 | 7 | 0 | 0 | 0 |
-| `host.rs` | 31 | 26 | 0 | 0 | 5 |
-| together | 2840 | 2653 | 9 | 67 | 111 |
-
-The survivors change no result:
-
-| mutant | why it changes nothing |
-| --- | --- |
-| bitwise or to exclusive or, 18 times: `groups.rs` (8), `bracket.rs` (4), `registry.rs` (2), `purse.rs`, `parking.rs`, `pool.rs`, `work.rs` | the bits do not overlap, or the flag is not set before |
-| `groups.rs`, `form_next`: its guard is true, or says or for and | it is asked for such draws only |
-| `groups.rs`, `form_around`: `order`, or its `flags`, left as they are | the flags of a commitment are not read of a group |
-| `groups.rs`, `form_of` and `slash`; `roster.rs`, `unload`; `nodes.rs`, `join`; `purse.rs`, `credit` and `add`: `> 0` to `>= 0` | what is there is written again |
-| `roster.rs`, `unload`: `model` left as it is | with no models it is not read |
-| `roster.rs`, `check_room`: does nothing | `issue` refuses the same; an account that has a number is not among the joined |
-| `roster.rs`, `issue`, and `pool.rs` and `queue.rs`, `insert` (three places each): a bracket grows where it need not | a word above the tree, written anew when it does grow |
-| `pool.rs`, `insert`: `old > 0` to `old >= 0` | the lowest level of the worst keys, which is not read |
-| `pool.rs`, `set` (three places): `> NONE` to `>= NONE` | only when the last key leaves, and then the record begins anew |
-| `parking.rs`, `key`: `NONE + 1` to `NONE - 1`, or `NONE * 1` | no node has the number 0 |
-| `nodes.rs`, `join`: `status`, `h_at`, `pos` or `parked` left as they are | the release that follows sets the first and third; an H of one stays one; a node that has left is not parked |
-| `nodes.rs`, `reserved_for`, and `work.rs`, `find_work`: `> 0` to `>= 0` | node 0 waits for nothing |
-| `registry.rs`, `push` and `swap_remove`: `> 0` to `>= 0` | the first word, which is written right after; without entries none is read |
-| `queue.rs`, `settle`: `wanted > levels` to `wanted >= levels` | between equal heights nothing is written and nothing counted |
-| `bracket.rs`, `best_up_to`: `key > best.0` to `key >= best.0` | no two keys are equal, and `NONE` is not given |
-| `bracket.rs`, `least`: `k < least` to `k <= least` | of equal ones either |
-| bitwise or to exclusive or, 13 times: `sampler.rs` (11), `draw.rs` (`height`), `tasks.rs` (`start`) | the bits do not overlap, or the flag is not set before |
-| `sampler.rs`, `MIDDLE` and `ROOT`: 0 | other slots, which only a tree of size 0 would use, and no GPU has 0 GiB |
-| `sampler.rs`, `Neighbours::load`: `count > 0` to `count >= 0` | a word read of which nobody is looked at |
-| `draw.rs`, `draw` and `search_or_all`: `holders > 0` to `holders >= 0` | no holders are not popular, and a search among none finds nobody |
-| `draw.rs`, `search_or_all`: `sum > 0` to `sum >= 0` | a random number more, from which nothing is chosen |
-| `draw.rs`, `search_or_all`: `beside < enough` to `beside <= enough` | those in the group are enough already; counting again finds no fewer |
-| `draw.rs`, `pass`: `models > 0` to `models >= 0` | without models the largest boost is 1 either way |
-| `draw.rs`, `tries`: `models.len > 0` to `models.len >= 0` | without models only a try that is accepted comes so far |
-| `draw.rs`, `draw_lacking`: `models` left as they are | a boost is never below 1, and what is not hopeless without one is accepted either way |
-| `draw.rs`, `available_holders`: `pool > 0` to `pool < 0` | who was drawn among the holders of one model was because it is popular, which the other half says |
-| `draw.rs`, `available_holders`: not done and `reads > 0` to or, or to `reads >= 0` | the list of holders is read in vain, and nobody more is counted |
-| `tasks.rs`, `estimate`: `(1 << 24) - 1` to `+ 1` or `/ 1` | the parameters' bounds keep every estimate below 3,603,601 |
-| `tasks.rs`, `enqueue`: `worst < key` to `worst <= key` | no two keys are equal |
-| `tasks.rs`, `start`: `models.len > 0` to `models.len >= 0` | for no models nobody is asked; words are read in vain |
-| `tasks.rs`, `distribute`: `others > 0` to `others < 0`; not sure and to or; `count_held < len` to `count_held <= len` | models are read that a node surely holds, or surely lacks none of |
-| `tasks.rs`, `distribute`: `others == 0` to `others != 0`; `reads == 0` or to and | where nobody is idle, or no words are left, nobody can be asked; holders are counted in vain, or not |
-| `network.rs`, `serve_up_to`: `served >= most` or to and | the program of work is asked for nothing |
-| `network.rs`, `serve_several`: not `rated` and to or | the program of work does itself what it would ask of another (its size would not allow it) |
-| `lens.rs`, `no_task`: the default view | it is the view of a default task |
-| `lens.rs`, `locate` (four changes of `first`) | where the search of the ring begins; it goes through all of it |
-| `door.rs`, `declared`: `at + 9 < len` to `at + 9 <= len` | no name fits into the last nine bytes |
-| `abi.rs`, `emit` (five changes) | room that is set aside, not what is written |
-| `host.rs`, `is`: true | natively a program that does another's work itself leaves the same |
-| `host.rs`, `ModelSet::pack`: the second word's `used` left out | nothing reads it, and the word is written only with a seventh model in it |
-| `host.rs`, `ModelSet::store`: `len > 1` to `len >= 1`, `len > 6` to `len >= 6` | one word more, which is not read |
-| `host.rs`, `ModelSet::unpack`: `len > 6` to `len >= 6` | what it reads more is cleared right after |
-| `parameters.rs`, `floor`: `n > SOONEST` to `n >= SOONEST` | equal ones give the same |
-| `ring.rs`, `choose`: bitwise or to exclusive or | the flag is not set before |
-| `reputation.rs`, `form_rated`: bitwise or to exclusive or | the flag is not set before |
-| `reputation.rs`, `is_dear`: `> DEAR` to `>= DEAR` | one unit of an estimate, which decides between one draw and several |
-
-Tests have been added for some 240 of the changes that the tests of the contracts had let pass. Some of them the reference model had not noticed either. With one, a node that was
-set aside and left would have lost count of its open commitments. With another, a node slashed while paused would have taken another node out of a list.
 ";
 
 const DRIVEN: &str = "

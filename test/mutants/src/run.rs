@@ -1,0 +1,199 @@
+//! Tests, what they reach, and what they say to a mutant.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{ensure, Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::build::Executable;
+
+/// A test, and its run on the sources as they are.
+#[derive(Serialize, Deserialize, Clone)]
+pub struct Test {
+    pub package: String,
+    pub executable: Executable,
+    pub name: String,
+    pub seconds: f64,
+    /// Whether something panics in it although it passes.
+    pub panics: bool,
+    /// The mutants whose switches it comes to.
+    pub reaches: BTreeSet<usize>,
+}
+
+/// The end of a test.
+#[derive(PartialEq, Eq, Clone, Copy)]
+pub enum Outcome {
+    Passed,
+    Failed,
+    Endless,
+}
+
+/// More would keep the machine busy with a mutant that asks for ever more: in KiB.
+const MEMORY: u64 = 6 << 20;
+
+/// One test in a process of its own, killed after so much time of a processor: on a busy machine a clock would tell of the others.
+fn start(
+    root: &Path,
+    executable: &Executable,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+    limit: Duration,
+) -> Result<Child> {
+    let mut command = Command::new("bash");
+    command.current_dir(root.join("contracts").join(executable.package.trim_start_matches("muster-")));
+    if executable.package == "muster-model" {
+        command.current_dir(root.join("test/model"));
+    }
+    command
+        .args(["-c", &format!("ulimit -v {MEMORY} -t {}; exec \"$0\" \"$@\"", limit.as_secs() + 1)])
+        .arg(&executable.path)
+        .args(arguments);
+    command.env("RUST_BACKTRACE", "0").envs(environment.iter().copied());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("bash does not start")
+}
+
+fn outcome(status: ExitStatus) -> Outcome {
+    match status.signal() {
+        // SIGKILL and SIGXCPU, at the end of its time.
+        Some(9 | 24) => Outcome::Endless,
+        _ if status.success() => Outcome::Passed,
+        _ => Outcome::Failed,
+    }
+}
+
+/// Runs one test until it ends, longer than `limit`, or, where `hasty`, until something panics in it.
+fn one(
+    root: &Path,
+    test: (&Executable, &str),
+    environment: &[(&str, &str)],
+    limit: Duration,
+    hasty: bool,
+) -> Result<(Outcome, bool)> {
+    let mut child = start(root, test.0, &["--exact", test.1, "--nocapture"], environment, limit)?;
+    let (said, heard) = channel();
+    let errors = BufReader::new(child.stderr.take().context("no output")?);
+    let reader = thread::spawn(move || {
+        for line in errors.split(b'\n').map_while(Result::ok) {
+            if String::from_utf8_lossy(&line).contains("panicked at") {
+                let _ = said.send(());
+            }
+        }
+    });
+    let began = Instant::now();
+    let (mut panicked, mut wait) = (false, Duration::from_millis(1));
+    let outcome = loop {
+        if let Some(status) = child.try_wait()? {
+            break outcome(status);
+        }
+        // It waits for something that does not come.
+        let over = began.elapsed() > limit * 30;
+        if over || hasty && panicked {
+            child.kill()?;
+            child.wait()?;
+            break if over { Outcome::Endless } else { Outcome::Failed };
+        }
+        panicked |= heard.recv_timeout(wait).is_ok();
+        wait = (wait * 2).min(Duration::from_millis(50));
+    };
+    reader.join().expect("it only reads");
+    panicked |= heard.try_recv().is_ok();
+    Ok((outcome, panicked))
+}
+
+/// Runs each test alone, and notes which switches it comes to.
+pub fn cover(root: &Path, executables: &[Executable], notes: &Path, jobs: usize) -> Result<Vec<Test>> {
+    let mut all = Vec::new();
+    for executable in executables {
+        let listed = Command::new(&executable.path).arg("--list").output()?;
+        ensure!(listed.status.success(), "{} lists no tests", executable.name);
+        let names = String::from_utf8(listed.stdout)?;
+        let names = names.lines().filter_map(|line| line.strip_suffix(": test"));
+        all.extend(names.map(|name| (executable.clone(), name.to_string())));
+    }
+    let count = all.len();
+    eprintln!("mutants: running {count} tests, to see what they reach");
+    let found = in_parallel(jobs, all, |at, (executable, name)| {
+        let note = notes.join(format!("{at}.reached"));
+        let _ = fs::remove_file(&note);
+        let environment = [("MUTANTS_REACHED", note.to_str().context("a path")?)];
+        let began = Instant::now();
+        let (outcome, panics) = one(root, (&executable, &name), &environment, Duration::from_hours(1), false)?;
+        let mut seconds = began.elapsed().as_secs_f64();
+        ensure!(outcome == Outcome::Passed, "{} {name} fails on the sources as they are", executable.name);
+        let reached = fs::read_to_string(&note).unwrap_or_default();
+        let reaches = reached.lines().map(|line| line.parse().context("a number")).collect::<Result<_>>()?;
+        let _ = fs::remove_file(&note);
+        // Taking notes takes time, which matters where ten times the test's own are more than the four seconds.
+        if seconds > 0.4 {
+            let began = Instant::now();
+            one(root, (&executable, &name), &[], Duration::from_hours(1), false)?;
+            seconds = began.elapsed().as_secs_f64();
+        }
+        if at % 20 == 19 {
+            eprintln!("mutants: {} of {count} tests", at + 1);
+        }
+        Ok(Test { package: executable.package.clone(), executable, name, seconds, panics, reaches })
+    })?;
+    Ok(found.into_iter().filter(|test| !test.reaches.is_empty()).collect())
+}
+
+/// Tries a mutant with tests, the cheapest first, until one notices it. Gives the test that did.
+pub fn attempt<'a>(root: &Path, tests: impl Iterator<Item = &'a Test>, id: usize) -> Result<Option<(Outcome, &'a Test)>> {
+    let id = id.to_string();
+    for test in tests {
+        let limit = Duration::from_secs_f64((test.seconds * 10.0).max(4.0));
+        let (outcome, _) = one(root, (&test.executable, &test.name), &[("MUTANT", &id)], limit, !test.panics)?;
+        if outcome != Outcome::Passed {
+            return Ok(Some((outcome, test)));
+        }
+    }
+    Ok(None)
+}
+
+/// Tries executables as a whole.
+pub fn whole(root: &Path, executables: &[Executable], limits: &BTreeMap<String, f64>) -> Result<Option<(Outcome, String)>> {
+    for executable in executables {
+        let limit = Duration::from_secs_f64(limits.get(&executable.name).map_or(60.0, |seconds| seconds * 10.0).max(60.0));
+        let mut child = start(root, executable, &["--quiet"], &[], limit)?;
+        drop(child.stderr.take());
+        let outcome = outcome(child.wait()?);
+        if outcome != Outcome::Passed {
+            return Ok(Some((outcome, executable.name.clone())));
+        }
+    }
+    Ok(None)
+}
+
+/// Does something with everything, `jobs` at a time, in order; the first error ends it.
+pub fn in_parallel<T: Send, R: Send>(jobs: usize, all: Vec<T>, each: impl Fn(usize, T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let queue = std::sync::Mutex::new(all.into_iter().enumerate());
+    let done = std::sync::Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs)
+            .map(|_| {
+                scope.spawn(|| -> Result<()> {
+                    loop {
+                        let Some((at, item)) = queue.lock().expect("no panic").next() else { return Ok(()) };
+                        let result = each(at, item);
+                        if result.is_err() {
+                            queue.lock().expect("no panic").by_ref().for_each(drop);
+                        }
+                        done.lock().expect("no panic").push((at, result?));
+                    }
+                })
+            })
+            .collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("no panic"))
+    })?;
+    let mut done = done.into_inner().expect("no panic");
+    done.sort_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
