@@ -14,4 +14,4 @@ export MUSTER_DEVNODE
 npm run --silent build
 cp ../../LICENSE-* .
 node_modules/.bin/publint --strict
-node --test --test-timeout 300000 --test-reporter spec test/*.test.mjs
+node --test --test-timeout 3000000 --test-reporter spec test/*.test.mjs

@@ -13,4 +13,4 @@ export MUSTER_DEVNODE MUSTER_PACKAGE
 node_modules/.bin/size-limit
 quietly node_modules/.bin/publint --strict "$MUSTER_PACKAGE"
 quietly node_modules/.bin/attw --profile esm-only "$MUSTER_PACKAGE"
-node --test --test-timeout 300000 --test-reporter spec test/*.test.mjs
+node --test --test-timeout 3000000 --test-reporter spec test/*.test.mjs

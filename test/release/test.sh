@@ -32,4 +32,4 @@ if [ -z "${MUSTER_CLIENT:-}" ]; then
 fi
 export MUSTER_CLIENT
 node script/workflows.mjs
-node --test --test-timeout 600000 --test-reporter spec test/release/*.test.mjs
+node --test --test-timeout 3000000 --test-reporter spec test/release/*.test.mjs
