@@ -224,8 +224,8 @@ case " ${CLIENTS:-examples package release} " in
 esac
 
 inturn=() beside=()
-# Those that take longest come first.
-for client in ${CLIENTS:-endpoint estimates viem ethers examples cast cargo-stylus indexer page package executors runbook release site}; do
+# The page comes last, for a browser works for as long as it is open: it costs least where little else runs.
+for client in ${CLIENTS:-endpoint estimates viem ethers examples cast cargo-stylus indexer package release executors runbook site page}; do
   case $client in
     package | page | release | indexer | executors | site | runbook) beside+=("$client") ;;
     *) inturn+=("$client") ;;
