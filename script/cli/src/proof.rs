@@ -403,7 +403,7 @@ const FUZZED: &str = "
 const COVERAGE: &str = "
 ## Code that tests execute
 
-cargo-llvm-cov counts what the tests of the contracts' crates and of the reference model execute, natively. A region is an expression or a branch that
+cargo-llvm-cov counts what the tests of `contracts/core` and `contracts/protocol` execute, natively. A region is an expression or a branch that
 can be left out by itself. `chain.rs` calls the chain, and so runs in programs only.
 
 | file | lines | executed | regions | executed |
