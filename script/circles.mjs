@@ -30,6 +30,9 @@ const bare = (text) =>
     .replace(/\/\*[\s\S]*?\*\//g, "")
     .replace(/(^|[^:"'\\])\/\/.*$/gm, "$1");
 
+/** Without the texts of a line: they may be Rust that is written somewhere else. */
+const unquoted = (text) => text.replace(/'\\?"'/g, "' '").replace(/"(?:[^"\\\n]|\\.)*"/g, '""');
+
 /** The paths of a `use`, each as [path, name it gets]. */
 function paths(tree, before = []) {
   tree = tree.trim();
@@ -67,7 +70,7 @@ export function crate(root, { files, read } = now) {
   }
   for (const module of modules.values()) {
     // The code after the tests' module is tests, too.
-    const text = bare(read(module.file)).split(/#\[cfg\(test\)\]\s*mod \w+ *\{/)[0];
+    const text = unquoted(bare(read(module.file))).split(/#\[cfg\(test\)\]\s*mod \w+ *\{/)[0];
     module.uses = [];
     module.passes = new Map();
     const absolute = (parts) => {

@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use anyhow::{ensure, Context, Result};
 use muster_trace::figures::thousands;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::markdown::row;
 
@@ -16,38 +16,55 @@ enum Line {
     File(File),
 }
 
-#[derive(Deserialize)]
-struct Survivor {
-    file: String,
-    change: String,
-    line: String,
-    times: usize,
+/// Changes of a line that no test notices.
+#[derive(Serialize, Deserialize, Clone)]
+pub struct Survivor {
+    /// The source, from the root.
+    pub file: String,
+    /// As in `replace + with - in draw`.
+    pub change: String,
+    /// The line's text.
+    pub line: String,
+    /// Changes of this kind in such lines.
+    pub times: usize,
     /// Whether all tests of the reference model were tried, too.
-    model: bool,
-    reason: String,
+    pub model: bool,
+    /// Why it changes nothing, written by hand.
+    pub reason: String,
 }
 
-#[derive(Deserialize)]
-struct File {
-    file: String,
+/// How many changes of a source had which fate.
+#[derive(Serialize, Deserialize, Clone, Default)]
+pub struct File {
+    /// The source, from the root.
+    pub file: String,
     /// Its content's name in git.
-    source: String,
-    date: String,
-    changes: usize,
-    noticed: usize,
-    endless: usize,
-    model: usize,
-    survive: usize,
-    open: usize,
-    left: usize,
-    uncompiled: usize,
+    pub source: String,
+    /// Of the run: `YYYY-MM-DD`.
+    pub date: String,
+    /// All that compile, or were not tried.
+    pub changes: usize,
+    /// A test of its package fails.
+    pub noticed: usize,
+    /// A test does not end.
+    pub endless: usize,
+    /// Only a test of the reference model fails.
+    pub model: usize,
+    /// No test fails.
+    pub survive: usize,
+    /// Not noticed by the package's tests, and not tried with all of the model's.
+    pub open: usize,
+    /// Not tried.
+    pub left: usize,
+    /// Those that do not compile.
+    pub uncompiled: usize,
 }
 
-/// The section.
+/// The committed lines, from the root.
 ///
 /// # Errors
-/// When the file cannot be read.
-pub fn section(root: &Path) -> Result<String> {
+/// When a line cannot be read.
+pub fn read(root: &Path) -> Result<(Vec<File>, Vec<Survivor>)> {
     let text = fs::read_to_string(root.join("test/mutants.jsonl")).context("test/mutants.jsonl")?;
     let (mut files, mut survivors) = (Vec::new(), Vec::new());
     for line in text.lines() {
@@ -56,10 +73,28 @@ pub fn section(root: &Path) -> Result<String> {
             Line::Survivor(survivor) => survivors.push(survivor),
         }
     }
-    let now = contents(root, &files)?;
+    Ok((files, survivors))
+}
+
+/// The name in git of what a file contains now; nothing for one that is gone.
+///
+/// # Errors
+/// When git does not run.
+pub fn content(root: &Path, file: &str) -> Result<String> {
+    let output = Command::new("git").current_dir(root).args(["hash-object", file]).output().context("git")?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_string())
+}
+
+/// The section.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn section(root: &Path) -> Result<String> {
+    let (files, survivors) = read(root)?;
     let mut page = HEAD.to_string();
-    for (file, now) in files.iter().zip(&now) {
-        let when = if file.source == *now { file.date.clone() } else { format!("{}, changed since", file.date) };
+    for file in &files {
+        let when =
+            if file.source == content(root, &file.file)? { file.date.clone() } else { format!("{}, changed since", file.date) };
         page += &counts(&format!("`{}`", short(&file.file)), &[file], &when);
     }
     page += &counts("together", &files.iter().collect::<Vec<_>>(), "");
@@ -95,17 +130,6 @@ fn counts(name: &str, files: &[&File], when: &str) -> String {
     let sums = of.map(|of| thousands(files.iter().map(|file| of(file) as u64).sum::<u64>()));
     let cells: Vec<&str> = [name].into_iter().chain(sums.iter().map(String::as_str)).chain([when]).collect();
     row(&cells)
-}
-
-/// The names in git of what these files contain now; nothing for one that is gone.
-fn contents(root: &Path, files: &[File]) -> Result<Vec<String>> {
-    files
-        .iter()
-        .map(|file| {
-            let output = Command::new("git").current_dir(root).args(["hash-object", &file.file]).output().context("git")?;
-            Ok(String::from_utf8(output.stdout)?.trim().to_string())
-        })
-        .collect()
 }
 
 /// Writes the section into the page anew, and leaves the rest as it is.

@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use crate::markdown::row;
 
-/// A run that has ended. A figure that it does not count is 0.
-#[derive(Deserialize)]
+/// A run that has ended, or several of the same. A figure that it does not count is 0.
+#[derive(Default, Deserialize)]
 struct Run {
     /// `fresh` or `fuzz`.
     what: String,
@@ -36,56 +36,38 @@ struct Run {
     found: u64,
 }
 
-/// The runs of one kind by what they ran, added up; edges are the most that one of them reached.
-fn added(lines: &str, what: &str) -> Result<BTreeMap<String, Run>> {
+/// Rows of the runs of one kind by what they ran, added up; edges are the most that one of them reached. `shown` gives a row's first cells.
+fn rows(lines: &str, what: &str, shown: impl Fn(&str, &Run) -> [String; 3]) -> Result<String> {
     let mut sums = BTreeMap::<String, Run>::new();
     for line in lines.lines() {
         let run: Run = serde_json::from_str(line).with_context(|| format!("test/runs.jsonl: {line}"))?;
         if run.what != what {
             continue;
         }
-        let sum = sums.entry(run.of.clone()).or_insert_with(|| Run {
-            operations: 0,
-            seeds: 0,
-            executions: 0,
-            edges: 0,
-            seconds: 0,
-            found: 0,
-            what: run.what.clone(),
-            of: run.of.clone(),
-            date: String::new(),
-        });
+        let sum = sums.entry(run.of).or_default();
         sum.operations += run.operations;
         sum.seeds += run.seeds;
         sum.executions += run.executions;
         sum.edges = sum.edges.max(run.edges);
         sum.seconds += run.seconds;
         sum.found += run.found;
-        sum.date = sum.date.clone().max(run.date);
+        sum.date = std::mem::take(&mut sum.date).max(run.date);
     }
-    Ok(sums)
-}
-
-fn hours(seconds: u64) -> String {
-    format!("{:.1}", seconds as f64 / 3600.0)
+    let rows = sums.iter().map(|(name, run)| {
+        let [name, first, second] = shown(name, run);
+        row(&[&name, &first, &second, &format!("{:.1}", run.seconds as f64 / 3600.0), &run.found.to_string(), &run.date])
+    });
+    Ok(rows.collect())
 }
 
 /// Rows of random operations on seeds that nobody had run.
 pub(crate) fn fresh(lines: &str) -> Result<String> {
-    let rows = added(lines, "fresh")?.into_values().map(|run| {
-        let numbers = [run.operations, run.seeds].map(thousands);
-        row(&[&run.of, &numbers[0], &numbers[1], &hours(run.seconds), &run.found.to_string(), &run.date])
-    });
-    Ok(rows.collect())
+    rows(lines, "fresh", |name, run| [name.into(), thousands(run.operations), thousands(run.seeds)])
 }
 
 /// Rows of fuzzing by coverage.
 pub(crate) fn fuzzed(lines: &str) -> Result<String> {
-    let rows = added(lines, "fuzz")?.into_values().map(|run| {
-        let numbers = [run.executions, run.edges].map(thousands);
-        row(&[&format!("`{}`", run.of), &numbers[0], &numbers[1], &hours(run.seconds), &run.found.to_string(), &run.date])
-    });
-    Ok(rows.collect())
+    rows(lines, "fuzz", |name, run| [format!("`{name}`"), thousands(run.executions), thousands(run.edges)])
 }
 
 /// The summary that cargo-llvm-cov exports with `--json --summary-only`, as far as it is read here.

@@ -159,11 +159,7 @@ pub fn all(root: &Path, [plain, tree, target]: [&Path; 3], mutants: &[Mutant], t
         for (file, original) in &originals {
             let all = mutants.iter().enumerate().map(|(at, mutant)| (at + 1, mutant));
             let own: Vec<_> = all.filter(|(id, mutant)| mutant.file == *file && switched.contains(id)).collect();
-            let on = if file.starts_with("contracts/core/") {
-                concat!("crate", "::mutants::on")
-            } else {
-                "::muster_core::mutants::on"
-            };
+            let on = if file.starts_with("contracts/core/") { "crate::mutants::on" } else { "::muster_core::mutants::on" };
             let made = source::switched(original, &own, on).with_context(|| (*file).to_string())?;
             switched.retain(|id| !made.constant.contains(id) && !made.lost.contains(id));
             if !made.lost.is_empty() {

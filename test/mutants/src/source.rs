@@ -84,7 +84,7 @@ pub fn with_conditions(text: &str) -> Result<String> {
             // With all line breaks, so that lines keep their numbers.
             let comma = bytes(tokens[comma].span());
             let (condition, error) = (&self.1[open.end..comma.start], &self.1[comma.end..close.start]);
-            self.0.push((whole, format!("if !({condition}) {{ return Err({}::refusal!({error})); }}", "crate")));
+            self.0.push((whole, format!("if !({condition}) {{ return Err(crate::refusal!({error})); }}")));
         }
     }
     let mut found = Found(Vec::new(), text.into());

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use muster_cli::mutants::{self, content, File, Survivor};
 use serde::{Deserialize, Serialize};
 
 use crate::list::Mutant;
@@ -39,45 +40,6 @@ struct Line {
     by: String,
 }
 
-/// A line of `test/mutants.jsonl`: a source, or one of its survivors.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Committed {
-    Survivor(Survivor),
-    File(File),
-}
-
-/// How many changes of a source had which fate.
-#[derive(Serialize, Deserialize, Clone, Default)]
-struct File {
-    file: String,
-    source: String,
-    date: String,
-    changes: usize,
-    noticed: usize,
-    endless: usize,
-    model: usize,
-    survive: usize,
-    /// Not noticed by the package's tests, and not tried with all of the model's.
-    open: usize,
-    /// Not tried.
-    left: usize,
-    uncompiled: usize,
-}
-
-/// Changes of a line that no test notices.
-#[derive(Serialize, Deserialize, Clone)]
-struct Survivor {
-    file: String,
-    change: String,
-    line: String,
-    times: usize,
-    /// Whether all tests of the model were asked, too.
-    model: bool,
-    /// Why it changes nothing, written by hand.
-    reason: String,
-}
-
 /// The results of this machine, for the sources as they are.
 pub struct Noted {
     sources: BTreeMap<String, String>,
@@ -101,8 +63,7 @@ impl Noted {
     /// The name of its content in git.
     fn source(&mut self, file: &str) -> Result<String> {
         if !self.sources.contains_key(file) {
-            let output = Command::new("git").current_dir(&self.root).args(["hash-object", file]).output()?;
-            self.sources.insert(file.into(), String::from_utf8(output.stdout)?.trim().into());
+            self.sources.insert(file.into(), content(&self.root, file)?);
         }
         Ok(self.sources[file].clone())
     }
@@ -121,16 +82,14 @@ impl Noted {
 
     /// Writes `test/mutants.jsonl`: a file whose mutants were tried here gets new lines, others keep theirs. Reasons stay with their mutants.
     pub fn tally(&mut self, root: &Path, mutants: &[Mutant]) -> Result<()> {
-        let path = root.join("test/mutants.jsonl");
         let mut old: BTreeMap<String, (Option<File>, Vec<Survivor>)> = BTreeMap::new();
-        for line in fs::read_to_string(&path).unwrap_or_default().lines() {
-            match serde_json::from_str(line).with_context(|| line.to_string())? {
-                Committed::Survivor(survivor) => old.entry(survivor.file.clone()).or_default().1.push(survivor),
-                Committed::File(file) => {
-                    let name = file.file.clone();
-                    old.entry(name).or_default().0 = Some(file);
-                }
-            }
+        let (files, survivors) = mutants::read(root)?;
+        for file in files {
+            let name = file.file.clone();
+            old.entry(name).or_default().0 = Some(file);
+        }
+        for survivor in survivors {
+            old.entry(survivor.file.clone()).or_default().1.push(survivor);
         }
         let date = String::from_utf8(Command::new("date").args(["-u", "+%F"]).output()?.stdout)?.trim().to_string();
         let mut out = String::new();
@@ -159,7 +118,7 @@ impl Noted {
                 out += &(serde_json::to_string(&survivor)? + "\n");
             }
         }
-        fs::write(&path, out)?;
+        fs::write(root.join("test/mutants.jsonl"), out)?;
         eprintln!("mutants: wrote test/mutants.jsonl");
         Ok(())
     }
