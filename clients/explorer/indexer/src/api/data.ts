@@ -4,21 +4,20 @@ import type { Socket } from "node:net";
 import { db } from "ponder:api";
 import { createMiddleware } from "hono/factory";
 import type { Pool, PoolClient, QueryResult } from "pg";
-import { MOST_BYTES } from "./sql";
+import { MOST_BYTES, connections } from "./sql";
 import { MOST_TIME, Turns, counted, within } from "./turns";
 
 /** The milliseconds and bytes that a question has left at the database. */
 const asking = new AsyncLocalStorage<{ left: number; bytes: number }>();
+const turns = new Turns(connections);
 
 type Query = (...asked: unknown[]) => Promise<QueryResult>;
 type Connection = PoolClient & { connection: { stream: Socket } };
 type Wrap = (...asked: unknown[]) => Promise<unknown>;
 
-const data = db as unknown as { $client: Pool; wrap: Wrap };
-const { $client: pool, wrap } = data;
-const turns = new Turns(process.env.DATABASE_URL ? pool.options.max : undefined);
-
 if (process.env.DATABASE_URL) {
+  const data = db as unknown as { $client: Pool; wrap: Wrap };
+  const { $client: pool, wrap } = data;
   const query = pool.query.bind(pool) as Query;
   (pool as { query: Query }).query = (...asked) => {
     const question = asking.getStore();

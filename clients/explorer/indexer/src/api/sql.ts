@@ -9,7 +9,9 @@ import { MOST_TIME, Turns, counted, within } from "./turns";
 
 /** Rows of an answer at most, and its bytes as the database sends them; a replaced text can be of any length. */
 export const [MOST_ROWS, MOST_BYTES] = [10_000, 32 * 2 ** 20];
-const turns = new Turns(process.env.DATABASE_URL ? (db as unknown as { $client: Pool }).$client.options.max : undefined);
+/** Connections to the database; PGlite has one session for all. */
+export const connections = process.env.DATABASE_URL ? (db as unknown as { $client: Pool }).$client.options.max : undefined;
+const turns = new Turns(connections);
 
 const tables = Object.values(schema as object).filter(isTable).map(getTableName);
 

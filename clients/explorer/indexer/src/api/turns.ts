@@ -58,33 +58,31 @@ export class Turns {
     }
   }
 
-  #turnsOf = (client: string | undefined): number => this.#own.get(client) ?? 0;
-
-  /** Those of the one with the fewest turns. */
-  #fewest(clients: Clients): number {
-    let fewest = Infinity;
+  /** The one with the fewest turns, and how many these are. */
+  #least(clients: Clients): [client: string | undefined, turns: number] {
+    let least: [string | undefined, number] = [undefined, Infinity];
     for (const client of clients) {
-      fewest = Math.min(fewest, this.#turnsOf(client));
-      if (!fewest) break;
+      const turns = this.#own.get(client) ?? 0;
+      if (turns < least[1]) least = [client, turns];
+      if (!turns) break;
     }
-    return fewest;
+    return least;
   }
 
   /** Begins a turn of the one with the fewest, and returns which that is. */
   #begin(clients: Clients): string | undefined {
-    const fewest = this.#fewest(clients);
-    const client = [...clients].find((one) => this.#turnsOf(one) === fewest);
+    const [client, turns] = this.#least(clients);
     this.#running++;
-    this.#own.set(client, fewest + 1);
+    this.#own.set(client, turns + 1);
     return client;
   }
 
   #end(client: string | undefined) {
     this.#running--;
-    const left = this.#turnsOf(client) - 1;
+    const left = this.#own.get(client)! - 1;
     if (left) this.#own.set(client, left);
     else this.#own.delete(client);
-    const turns = this.#waiting.map(({ clients }) => this.#fewest(clients));
+    const turns = this.#waiting.map(({ clients }) => this.#least(clients)[1]);
     const [next] = this.#waiting.splice(turns.indexOf(Math.min(...turns)), 1);
     if (!next) return;
     const whose = this.#begin(next.clients);
