@@ -2,23 +2,15 @@
 // script is the committed one; everything that it calls is a stand-in.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
+import { project } from "./stand-ins.mjs";
 
-const folder = mkdtempSync(join(tmpdir(), "muster-beside-"));
-after(() => rmSync(folder, { recursive: true }));
-const write = (path, text) => writeFileSync(join(folder, path), `#!/usr/bin/env bash\n${text}\n`, { mode: 0o755 });
-for (const path of ["script/prose", "test/clients", "bin"]) mkdirSync(join(folder, path), { recursive: true });
-copyFileSync(new URL("../script/test", import.meta.url), join(folder, "script/test"));
-const executable = (name, target) =>
-  JSON.stringify({ reason: "compiler-artifact", profile: { test: true }, executable: join(folder, target), manifest_path: join(folder, "Cargo.toml"), package_id: `path+file://${folder}#${name}@0.1.0`, target: { name: target } });
-write("script/env", `set -euo pipefail\ncd "${folder}"\nPATH="$PWD/bin:$PATH"\nprepare() { :; }\nbuild_tools() { :; }\nhost=()\nprogress() { cat built; }`);
-for (const path of ["script/lint", "script/abi", "script/build", "script/fuzz", "script/bench", "bin/cargo"]) write(path, "");
-for (const path of ["test/own.test.mjs", "script/prose/own.test.mjs"]) writeFileSync(join(folder, path), "");
-writeFileSync(join(folder, "built"), `${executable("muster-tests", "rpc")}\n`);
+const { folder, write } = project([["muster-tests", "rpc"]]);
+for (const path of ["script/lint", "script/abi", "script/fuzz", "script/bench", "bin/cargo"]) write(path, "");
+for (const path of ["test/own.test.mjs", "script/prose/own.test.mjs"]) write(path, "");
 
 /** Programs that each wait until the other has begun, and then end with these codes. */
 function standIns(code, clientsCode) {

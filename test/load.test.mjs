@@ -2,28 +2,17 @@
 // the executables and the clients are stand-ins.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
+import { project } from "./stand-ins.mjs";
 
-const folder = mkdtempSync(join(tmpdir(), "muster-load-"));
-after(() => rmSync(folder, { recursive: true }));
-const write = (path, text) => writeFileSync(join(folder, path), `#!/usr/bin/env bash\n${text}`, { mode: 0o755 });
-for (const path of ["script", "test/clients"]) mkdirSync(join(folder, path), { recursive: true });
-copyFileSync(new URL("../script/test", import.meta.url), join(folder, "script/test"));
+const { folder, write } = project([["muster-tests", "rpc"], ["muster-agent", "crash"], ["muster-core", "weight"]]);
 
 /** Writes a program that fails in these of its runs. */
 const failing = (path, runs, text = "") =>
-  write(path, `echo >>"$0.runs"\nrun=$(wc -l <"$0.runs")\n${text}\ncase " ${runs.join(" ")} " in *" $run "*) echo "clients: indexer failed" >&2; exit 1 ;; esac\n`);
-/** An executable as cargo names it. */
-const executable = (name, target, file) =>
-  JSON.stringify({ reason: "compiler-artifact", profile: { test: true }, executable: join(folder, file), manifest_path: join(folder, "Cargo.toml"), package_id: `path+file://${folder}#${name}@0.1.0`, target: { name: target } });
-write("script/env", `set -euo pipefail\ncd "${folder}"\nprepare() { :; }\nhost=()\nprogress() { cat built; }\n`);
-write("script/build", "");
-const built = [executable("muster-tests", "rpc", "rpc"), executable("muster-agent", "crash", "crash"), executable("muster-core", "weight", "weight")];
-writeFileSync(join(folder, "built"), `${built.join("\n")}\n`);
-write("weight", "echo it does not wait for anything, and is not run >&2\nexit 1\n");
+  write(path, `echo >>"$0.runs"\nrun=$(wc -l <"$0.runs")\n${text}\ncase " ${runs.join(" ")} " in *" $run "*) echo "clients: indexer failed" >&2; exit 1 ;; esac`);
+write("weight", "echo it does not wait for anything, and is not run >&2\nexit 1");
 write("crash", "");
 
 /** Runs under load so often; what is on standard output, and whether it failed. */
