@@ -53,6 +53,9 @@ fn rows(lines: &str, what: &str, shown: impl Fn(&str, &Run) -> [String; 3]) -> R
         sum.found += run.found;
         sum.date = std::mem::take(&mut sum.date).max(run.date);
     }
+    if sums.is_empty() {
+        return Ok(row(&["none on record", "", "", "", "", ""]));
+    }
     let rows = sums.iter().map(|(name, run)| {
         let [name, first, second] = shown(name, run);
         row(&[&name, &first, &second, &format!("{:.1}", run.seconds as f64 / 3600.0), &run.found.to_string(), &run.date])
