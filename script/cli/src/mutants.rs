@@ -107,7 +107,7 @@ pub fn section(root: &Path) -> Result<String> {
         let line = survivor.line.replace('|', "\\|");
         let change = survivor.change.replace('|', "\\|");
         page +=
-            &row(&[&format!("`{}`", short(&survivor.file)), &format!("{change}{times}"), &format!("`{line}`"), model, reason]);
+            &row(&[&format!("`{}`", short(&survivor.file)), &format!("`{change}`{times}"), &format!("`{line}`"), model, reason]);
     }
     Ok(page)
 }

@@ -65,6 +65,26 @@ fn anchors(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
+fn no_page_has_an_element_outside_of_code() {
+    // The book's compiler would take it for one of its own, and end where it is not closed.
+    let element = |text: &str| {
+        let after = text.split('<').skip(1).filter_map(|rest| rest.chars().next());
+        after.into_iter().any(|c| c.is_ascii_alphabetic() || c == '/')
+    };
+    assert!(element("of <impl Field for u128>::read") && !element("1 < 2"));
+    let (mut wrong, mut read_of) = (Vec::new(), 0);
+    for page in pages() {
+        for line in prose(&read(&page)) {
+            read_of += 1;
+            if line.split('`').step_by(2).any(element) {
+                wrong.push(format!("{}: {line}", page.display()));
+            }
+        }
+    }
+    assert!(read_of > 1000 && wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn every_link_leads_to_a_file_and_to_a_heading() {
     let (mut wrong, mut followed) = (Vec::new(), 0);
     for page in pages() {
