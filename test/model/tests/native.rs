@@ -291,6 +291,10 @@ fn seeds_that_failed_agree_with_the_model() {
     for seed in [1_795_747_885_647_690, 1_795_746_885_648_928] {
         drive_rating(&World::new, seed..seed + 1, 800, 24, 0);
     }
+    // Two draws that only initialise words come before one that forms a group.
+    for seed in [1_795_761_770_922_865, 1_795_762_770_920_957] {
+        drive_drawn_pools(&World::new, seed..seed + 1, 600, 64, 0);
+    }
     // A raised threshold keeps all idle nodes out: draws stay undecided, and are due again before somebody can quit in the next block.
     drive(&World::new, 1_795_702_355_266_077..1_795_702_355_266_078, 4_000, 90, 0);
 }
