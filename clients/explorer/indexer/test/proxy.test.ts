@@ -337,6 +337,31 @@ test("questions of GraphQL that take long are ended, and leave lists their conne
   }
 });
 
+test("an answer of GraphQL that would fill the server's memory is given up, and the server goes on", { skip: skipAll }, async () => {
+  const { url: at } = servers[0]!;
+  const owner = new pg.Client({ connectionString: database });
+  await owner.connect();
+  // A replaced text can be of any length: two gigabytes in all, of which the database is to send a part.
+  const { rows } = await owner.query<{ columns: string }>(
+    "select string_agg(case column_name when 'name' then 'repeat(''x'', 20000000) as name' else quote_ident(column_name) end, ', ') as columns from information_schema.columns where table_schema = $1 and table_name = 'event'",
+    [SCHEMA],
+  );
+  await owner.query(`alter table ${SCHEMA}.event rename to short; create view ${SCHEMA}.event as select ${rows[0]!.columns} from ${SCHEMA}.short`);
+  try {
+    const query = "{ events(limit: 100) { items { name } } }";
+    const headers = { "content-type": "application/json", "accept-encoding": "identity" };
+    for (const [path, body] of [["/graphql", JSON.stringify({ query })], [`/api/data?query=${encodeURIComponent(query)}`]] as const) {
+      const answer = await ask(path, { at, headers, body });
+      assert.equal(answer.status, 400, path);
+      assert.match(answer.body.toString(), /The answer has more than \d+ bytes/, path);
+    }
+    assert.equal((await ask("/api/list/nodes?limit=9", { at })).status, 200);
+  } finally {
+    await owner.query(`drop view ${SCHEMA}.event; alter table ${SCHEMA}.short rename to event`);
+    await owner.end();
+  }
+});
+
 test("a question about the schema has the depth of tools' own, and no more", { skip: skipAll }, async () => {
   const { url: at } = servers[0]!;
   const of = async (query: string) => {
