@@ -1,4 +1,5 @@
-//! The tree in which all mutants lie behind switches, and its test executables.
+//! The tree in which all mutants lie behind switches, and its test executables. Each tree has a target folder of its own: in a shared one,
+//! cargo takes the executables of one tree for those of the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +18,7 @@ use crate::source::{self, Lines};
 const CORE: &str = "contracts/core/src/lib.rs";
 
 /// A test executable.
-#[derive(Serialize, Deserialize, Clone)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq)]
 pub struct Executable {
     pub package: String,
     pub name: String,
@@ -25,10 +26,7 @@ pub struct Executable {
 }
 
 /// The test executables of one build.
-#[derive(Serialize, Deserialize)]
 pub struct Built {
-    /// Of all the sources.
-    pub key: u64,
     pub executables: Vec<Executable>,
     /// Mutants that can be switched on; the others are built alone.
     pub switched: BTreeSet<usize>,
@@ -51,20 +49,23 @@ fn write(path: &Path, text: &[u8]) -> Result<()> {
 }
 
 /// Copies the project without what no test of these packages reads. Conditions of `ensure!` are written out; tests that read sources read
-/// the project's own. Leaves out files that are written otherwise. Gives the hash of all sources.
+/// the project's own. Leaves out files that are written otherwise, and removes those that are gone. Gives the hash of all that the tests
+/// are built of.
 pub fn copy(root: &Path, tree: &Path, but: &BTreeSet<&str>) -> Result<u64> {
     let listed = Command::new("git").current_dir(root).args(["ls-files", "-coz", "--exclude-standard"]).output()?;
     ensure!(listed.status.success(), "git ls-files: {}", String::from_utf8_lossy(&listed.stderr));
     let mut key = 0;
     let names = String::from_utf8(listed.stdout)?;
-    let mut names: Vec<&str> = names.split_terminator('\0').collect();
-    names.sort_unstable();
+    let skipped = ["docs/", "clients/explorer/page/", "test/fuzz/corpus/", "test/runs.jsonl", "test/mutants.jsonl"];
+    let is_copied = |name: &&str| !skipped.iter().any(|skipped| name.starts_with(skipped)) && root.join(name).is_file();
+    let names: BTreeSet<&str> = names.split_terminator('\0').filter(is_copied).collect();
+    let list = tree.with_extension("files");
+    for gone in fs::read_to_string(&list).unwrap_or_default().lines().filter(|name| !names.contains(name)) {
+        let _ = fs::remove_file(tree.join(gone));
+    }
+    write(&list, names.iter().copied().collect::<Vec<_>>().join("\n").as_bytes())?;
     for name in names {
-        let skipped = ["docs/", "clients/explorer/page/", "test/fuzz/corpus/", "test/runs.jsonl", "test/mutants.jsonl"];
         let path = root.join(name);
-        if skipped.iter().any(|skipped| name.starts_with(skipped)) || !path.is_file() {
-            continue;
-        }
         let mut bytes = fs::read(&path)?;
         if name == "Cargo.toml" {
             let text = String::from_utf8(bytes)?;
@@ -77,7 +78,8 @@ pub fn copy(root: &Path, tree: &Path, but: &BTreeSet<&str>) -> Result<u64> {
             }
             bytes = own_sources(&text, path.parent().context("no folder")?).into_bytes();
         }
-        if ["contracts/", "test/model/", "abi/"].iter().any(|part| name.starts_with(part)) {
+        let parts = ["Cargo.", "abi/", "contracts/", "devnode/", "rust-toolchain", "test/model/", "test/mutants/"];
+        if parts.iter().any(|part| name.starts_with(part)) {
             key = hash(format!("{key} {name} {}", hash(&bytes)).as_bytes());
         }
         if !but.contains(name) {
@@ -102,11 +104,16 @@ fn own_sources(text: &str, folder: &Path) -> String {
     out + rest
 }
 
+/// The hash of all that a result depends on: of the sources, and of the mutants in their order, since switches have their numbers.
+pub fn key(sources: u64, mutants: &[Mutant]) -> u64 {
+    mutants.iter().fold(sources, |key, mutant| hash(format!("{key} {}", mutant.name).as_bytes()))
+}
+
 /// Cargo on a tree, with the messages that it gives.
-fn cargo(tree: &Path, target: &Path, packages: &[&str], only: &[&str]) -> Result<(bool, Vec<Value>)> {
+fn cargo(tree: &Path, packages: &[&str]) -> Result<(bool, Vec<Value>)> {
     let mut command = Command::new("cargo");
-    command.current_dir(tree).env("CARGO_TARGET_DIR", target).env("CARGO_INCREMENTAL", "0");
-    command.args(["test", "--no-run", "--offline", "--message-format=json", "--quiet"]).args(only);
+    command.current_dir(tree).env("CARGO_TARGET_DIR", tree.join("target")).env("CARGO_INCREMENTAL", "0");
+    command.args(["test", "--no-run", "--offline", "--message-format=json", "--quiet", "--lib", "--tests"]);
     for package in packages {
         command.args(["--package", package]);
     }
@@ -140,10 +147,10 @@ fn executables(messages: &[Value]) -> Vec<Executable> {
 }
 
 /// Writes the sources with their switches, builds the tests, and leaves out the mutants that do not compile.
-pub fn all(root: &Path, [plain, tree, target]: [&Path; 3], mutants: &[Mutant], tested: &[&str]) -> Result<Built> {
+pub fn all(root: &Path, [plain, tree]: [&Path; 2], mutants: &[Mutant], tested: &[&str], key: u64) -> Result<Built> {
     let mut files: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
     files.insert(CORE);
-    let key = copy(root, tree, &files)?;
+    ensure!(self::key(copy(root, tree, &files)?, mutants) == key, "the sources have just changed");
     let originals: BTreeMap<&str, String> =
         files.iter().map(|file| Ok((*file, fs::read_to_string(plain.join(file))?))).collect::<Result<_>>()?;
     let mut switched: BTreeSet<usize> = (1..=mutants.len()).collect();
@@ -170,9 +177,9 @@ pub fn all(root: &Path, [plain, tree, target]: [&Path; 3], mutants: &[Mutant], t
             texts.insert(*file, text);
         }
         eprintln!("mutants: building {} changes at once", switched.len());
-        let (built, messages) = cargo(tree, target, tested, &["--lib", "--tests"])?;
+        let (built, messages) = cargo(tree, tested)?;
         if built {
-            return Ok(Built { key, executables: executables(&messages), switched, refused });
+            return Ok(Built { executables: executables(&messages), switched, refused });
         }
         let mut left_out = BTreeSet::new();
         for error in errors(&messages) {
@@ -238,7 +245,7 @@ fn alternatives(text: &str) -> Vec<(usize, Range<usize>)> {
     found.collect()
 }
 
-/// Whether a mutant compiles by itself, in a tree of its own, and its package's tests.
+/// A package's tests, in the tree without switches.
 pub enum Alone {
     Executables(Vec<Executable>),
     /// An assertion that the compiler evaluates fails.
@@ -246,18 +253,69 @@ pub enum Alone {
     Fails,
 }
 
-/// Builds one mutant, and puts the source back.
-pub fn alone(tree: &Path, target: &Path, mutant: &Mutant) -> Result<Alone> {
-    let path = tree.join(&mutant.file);
-    let original = fs::read_to_string(&path)?;
-    let range = Lines::of(&original).range(&original, &mutant.span);
-    fs::write(&path, format!("{}{}{}", &original[..range.start], mutant.replacement, &original[range.end..]))?;
-    let outcome = cargo(tree, target, &[&mutant.package], &["--lib", "--tests"]);
-    fs::write(&path, original)?;
-    let (built, messages) = outcome?;
+/// Builds a package's tests from the sources as they are in a tree.
+pub fn package(tree: &Path, package: &str) -> Result<Alone> {
+    let (built, messages) = cargo(tree, &[package])?;
     if built {
         return Ok(Alone::Executables(executables(&messages)));
     }
     let constants = errors(&messages).iter().any(|error| error["code"]["code"] == "E0080");
     Ok(if constants { Alone::Refused } else { Alone::Fails })
+}
+
+/// Builds one mutant, and puts the source back.
+pub fn alone(tree: &Path, mutant: &Mutant) -> Result<Alone> {
+    let path = tree.join(&mutant.file);
+    let original = fs::read_to_string(&path)?;
+    let range = Lines::of(&original).range(&original, &mutant.span);
+    fs::write(&path, format!("{}{}{}", &original[..range.start], mutant.replacement, &original[range.end..]))?;
+    let outcome = package(tree, &mutant.package);
+    fs::write(&path, original)?;
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty folder of this test's own.
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("muster-mutants-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_tree_has_executables_of_its_own() {
+        let folder = folder("trees");
+        // Both are written before either is built, as sources are that have not changed since the other tree was built.
+        let trees = ["one", "other"].map(|name| {
+            let tree = folder.join(name);
+            write(&tree.join("Cargo.toml"), b"[package]\nname = \"muster-x\"\nedition = \"2021\"\n[workspace]\n").unwrap();
+            write(&tree.join("src/lib.rs"), format!("#[test] fn {name}() {{}}").as_bytes()).unwrap();
+            tree
+        });
+        let [one, other] = trees.map(|tree| {
+            let Alone::Executables(found) = package(&tree, "muster-x").unwrap() else { panic!("it compiles") };
+            let listed = Command::new(&found[0].path).arg("--list").output().unwrap();
+            String::from_utf8(listed.stdout).unwrap()
+        });
+        assert!(one.starts_with("one: test") && other.starts_with("other: test"), "{one}{other}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_copy_follows_its_sources() {
+        let folder = folder("copy");
+        let (root, tree) = (folder.join("root"), folder.join("tree"));
+        write(&root.join("abi/a"), b"1").unwrap();
+        write(&root.join("abi/b"), b"2").unwrap();
+        assert!(Command::new("git").args(["init", "--quiet"]).current_dir(&root).status().unwrap().success());
+        let both = copy(&root, &tree, &BTreeSet::new()).unwrap();
+        fs::remove_file(root.join("abi/b")).unwrap();
+        assert_ne!(copy(&root, &tree, &BTreeSet::new()).unwrap(), both);
+        assert!(tree.join("abi/a").exists() && !tree.join("abi/b").exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

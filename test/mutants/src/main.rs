@@ -14,16 +14,17 @@ mod run;
 mod source;
 mod tally;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 
-use build::{Alone, Built};
+use build::{Alone, Built, Executable};
 use list::Mutant;
 use run::{Outcome, Test};
 use tally::{Fate, Noted};
@@ -42,17 +43,16 @@ struct Options {
 }
 
 impl Options {
-    fn read() -> Result<Options> {
+    fn read(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
         let mut options =
             Options { packages: BTreeSet::new(), files: Vec::new(), jobs: 2, phases: BTreeSet::new(), patience: f64::MAX };
-        let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             if let Some((_, package)) = PACKAGES.iter().find(|(name, _)| *name == argument) {
                 options.packages.insert(package);
             } else if argument == "--jobs" {
-                options.jobs = arguments.next().context("--jobs: how many?")?.parse()?;
+                options.jobs = arguments.next().context("--jobs: how many?")?.parse().context("--jobs")?;
             } else if argument == "--patience" {
-                options.patience = arguments.next().context("--patience: how many seconds?")?.parse()?;
+                options.patience = arguments.next().context("--patience: how many seconds?")?.parse().context("--patience")?;
             } else if ["--tests", "--alone", "--model", "--tally"].contains(&argument.as_str()) {
                 options.phases.insert(argument);
             } else if argument.starts_with('-') {
@@ -61,6 +61,7 @@ impl Options {
                 options.files.push(argument);
             }
         }
+        ensure!(options.jobs > 0, "--jobs: at least one");
         if options.packages.is_empty() {
             options.packages = PACKAGES[..2].iter().map(|(_, package)| *package).collect();
         }
@@ -74,24 +75,32 @@ impl Options {
         let named = self.files.is_empty() || self.files.iter().any(|file| mutant.file.contains(file));
         self.packages.contains(mutant.package.as_str()) && named
     }
+
+    /// Refuses a part of a path that no source has.
+    fn check(&self, mutants: &[Mutant]) -> Result<()> {
+        let is_one = |part: &str| {
+            mutants.iter().any(|mutant| self.packages.contains(mutant.package.as_str()) && mutant.file.contains(part))
+        };
+        match self.files.iter().find(|part| !is_one(part)) {
+            Some(part) => bail!("no source with changes has {part} in its path"),
+            None => Ok(()),
+        }
+    }
 }
 
 fn main() -> Result<()> {
-    let options = Options::read()?;
+    let options = Options::read(std::env::args().skip(1))?;
     let root = std::env::current_dir()?;
     let folder = root.join("target/mutants");
     let place = |name: &str| folder.join(name);
-    let router = options.packages.contains("muster-router");
-    let packages: Vec<&str> = PACKAGES[..if router { 3 } else { 2 }].iter().map(|(_, package)| *package).collect();
-    let key = build::copy(&root, &place("plain"), &BTreeSet::new())?;
-    let mutants = list::of(&place("plain"), &packages)?;
-    let work = Work {
-        options,
-        root: &root,
-        folder: &folder,
-        mutants: &mutants,
-        noted: Mutex::new(tally::read(&root, &place("results.jsonl"))?),
-    };
+    let (plain, switched) = (place("plain"), place("switched"));
+    let sources = build::copy(&root, &plain, &BTreeSet::new())?;
+    // Of all packages, so that a mutant has the same number whichever are wanted.
+    let mutants = list::of(&plain, &PACKAGES.map(|(_, package)| package))?;
+    options.check(&mutants)?;
+    let key = build::key(sources, &mutants);
+    let noted = Mutex::new(tally::read(&root, &place("results.jsonl"), &mutants, key)?);
+    let work = Work { options, root: &root, folder: &folder, mutants: &mutants, noted, key };
     if work.options.phases.contains("--tally") {
         return work.tally();
     }
@@ -99,25 +108,14 @@ fn main() -> Result<()> {
     if work.options.phases.contains("--model") {
         tested.push("muster-model");
     }
-    let kept = place(&format!("built-{}.json", tested.join("-")));
-    let built: Built = match fs::read(&kept).ok().and_then(|kept| serde_json::from_slice(&kept).ok()) {
-        Some(built) if matches!(&built, Built { key: old, .. } if *old == key) => built,
-        _ => {
-            let built = build::all(&root, [&place("plain"), &place("switched"), &place("target")], &mutants, &tested)?;
-            fs::write(&kept, serde_json::to_vec(&built)?)?;
-            built
-        }
-    };
+    let built = build::all(&root, [&plain, &switched], &mutants, &tested, key)?;
     for package in work.options.packages.clone() {
         let (does, of) = (|phase: &str| work.options.phases.contains(phase), work.of(package));
-        if does("--tests") || does("--alone") {
-            let tests = work.reach(&built, package)?;
-            if does("--tests") {
-                work.with_tests(&of, &built, &tests)?;
-            }
-            if does("--alone") {
-                work.alone(&of, &built, &tests)?;
-            }
+        if does("--tests") {
+            work.with_tests(&of, &built, &work.reach(&built, package)?)?;
+        }
+        if does("--alone") {
+            work.alone(&of, &built, package)?;
         }
         if does("--model") {
             work.with_model(&of, &built, &work.reach(&built, "muster-model")?)?;
@@ -132,6 +130,8 @@ struct Work<'a> {
     folder: &'a PathBuf,
     mutants: &'a [Mutant],
     noted: Mutex<Noted>,
+    /// Of all that results depend on.
+    key: u64,
 }
 
 impl Work<'_> {
@@ -144,14 +144,15 @@ impl Work<'_> {
     /// The tests of a package, and what they reach.
     fn reach(&self, built: &Built, package: &str) -> Result<Vec<Test>> {
         let kept = self.folder.join(format!("{package}.json"));
-        if let Some((key, tests)) = fs::read(&kept).ok().and_then(|kept| serde_json::from_slice::<(u64, _)>(&kept).ok()) {
-            if key == built.key {
+        let executables: Vec<_> = built.executables.iter().filter(|executable| executable.package == package).cloned().collect();
+        let known = fs::read(&kept).ok().and_then(|kept| serde_json::from_slice::<(u64, Vec<Executable>, _)>(&kept).ok());
+        if let Some((key, of, tests)) = known {
+            if (key, &of) == (self.key, &executables) {
                 return Ok(tests);
             }
         }
-        let executables: Vec<_> = built.executables.iter().filter(|executable| executable.package == package).cloned().collect();
         let tests = run::cover(self.root, &executables, self.folder, self.options.jobs)?;
-        fs::write(&kept, serde_json::to_vec(&(built.key, &tests))?)?;
+        fs::write(&kept, serde_json::to_vec(&(self.key, &executables, &tests))?)?;
         Ok(tests)
     }
 
@@ -169,7 +170,7 @@ impl Work<'_> {
     ) -> Result<()> {
         let (count, done) = (all.len(), AtomicUsize::new(0));
         let file = File::options().create(true).append(true).open(self.folder.join("results.jsonl"))?;
-        let began = std::time::Instant::now();
+        let began = Instant::now();
         run::in_parallel(jobs, all, |_, (id, mutant)| {
             let (fate, by) = fate(id, mutant)?;
             let line = self.noted.lock().expect("no panic").note(mutant, fate, &by)?;
@@ -191,16 +192,11 @@ impl Work<'_> {
             .copied()
             .filter(|(id, mutant)| (built.switched.contains(id) || built.refused.contains(id)) && self.fate(mutant).is_none())
             .collect();
-        self.each("with the packages' own tests", self.options.jobs, new, |id, mutant| {
+        self.each("with the packages' own tests", self.options.jobs, new, |id, _| {
             if built.refused.contains(&id) {
                 return Ok((Fate::Uncompiled, String::new()));
             }
-            let own = cheapest(tests, id, |test| test.package == mutant.package);
-            Ok(match run::attempt(self.root, own.into_iter(), id)? {
-                Some((Outcome::Endless, test)) => (Fate::Endless, test.name.clone()),
-                Some((_, test)) => (Fate::Noticed, test.name.clone()),
-                None => (Fate::Unnoticed, String::new()),
-            })
+            Ok(by_package(run::attempt(self.root, &cheapest(tests, id), id)?))
         })
     }
 
@@ -212,36 +208,35 @@ impl Work<'_> {
             .filter(|(id, mutant)| built.switched.contains(id) && self.fate(mutant) == Some(Fate::Unnoticed))
             .collect();
         self.each("with the reference model", self.options.jobs, left, |id, _| {
-            let reaching = cheapest(tests, id, |test| test.package == "muster-model");
-            let all = reaching.len();
-            let short: Vec<_> = reaching.into_iter().filter(|test| test.seconds <= self.options.patience).collect();
-            let complete = short.len() == all;
-            Ok(match run::attempt(self.root, short.into_iter(), id)? {
-                Some((_, test)) => (Fate::Model, test.name.clone()),
-                None if complete => (Fate::Survives, String::new()),
+            let reaching = cheapest(tests, id);
+            let short = reaching.partition_point(|test| test.seconds <= self.options.patience);
+            Ok(match run::attempt(self.root, &reaching[..short], id)? {
+                Some((_, test)) => (Fate::Model, test),
+                None if short == reaching.len() => (Fate::Survives, String::new()),
                 None => (Fate::Unnoticed, String::new()),
             })
         })
     }
 
-    /// Those that cannot be switched on, one after the other.
-    fn alone(&self, of: &[(usize, &Mutant)], built: &Built, tests: &[Test]) -> Result<()> {
-        let mut limits = BTreeMap::new();
-        tests.iter().for_each(|test| *limits.entry(test.executable.name.clone()).or_default() += test.seconds);
-        let new: Vec<_> =
-            of.iter().copied().filter(|(id, mutant)| !built.switched.contains(id) && self.fate(mutant).is_none()).collect();
-        self.each("one by one", 1, new, |id, mutant| {
-            if built.refused.contains(&id) {
-                return Ok((Fate::Uncompiled, String::new()));
-            }
-            Ok(match build::alone(&self.folder.join("plain"), &self.folder.join("target"), mutant)? {
+    /// Those that cannot be switched on, one after the other, with their own package's tests.
+    fn alone(&self, of: &[(usize, &Mutant)], built: &Built, package: &str) -> Result<()> {
+        let is_alone = |id: &usize| !built.switched.contains(id) && !built.refused.contains(id);
+        let new: Vec<_> = of.iter().copied().filter(|(id, mutant)| is_alone(id) && self.fate(mutant).is_none()).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let tree = self.folder.join("plain");
+        let Alone::Executables(unchanged) = build::package(&tree, package)? else { bail!("{package} does not compile") };
+        let began = Instant::now();
+        if let Some((_, test)) = run::whole(self.root, &unchanged, Duration::from_hours(1))? {
+            bail!("{package}: {test} fails on the sources as they are");
+        }
+        let limit = (began.elapsed() * 10).max(Duration::from_mins(1));
+        self.each("one by one", 1, new, |_, mutant| {
+            Ok(match build::alone(&tree, mutant)? {
                 Alone::Fails => (Fate::Uncompiled, String::new()),
                 Alone::Refused => (Fate::Noticed, "the compiler".into()),
-                Alone::Executables(executables) => match run::whole(self.root, &executables, &limits)? {
-                    Some((Outcome::Endless, test)) => (Fate::Endless, test),
-                    Some((_, test)) => (Fate::Noticed, test),
-                    None => (Fate::Survives, String::new()),
-                },
+                Alone::Executables(executables) => by_package(run::whole(self.root, &executables, limit)?),
             })
         })
     }
@@ -252,8 +247,45 @@ impl Work<'_> {
 }
 
 /// The tests that reach a mutant, the cheapest first.
-fn cheapest(tests: &[Test], id: usize, which: impl Fn(&Test) -> bool) -> Vec<&Test> {
-    let mut found: Vec<_> = tests.iter().filter(|test| which(test) && test.reaches.contains(&id)).collect();
+fn cheapest(tests: &[Test], id: usize) -> Vec<&Test> {
+    let mut found: Vec<_> = tests.iter().filter(|test| test.reaches.contains(&id)).collect();
     found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     found
+}
+
+/// The fate of a mutant after the tests of its package, and the one that noticed it. A survivor is left to the reference model.
+fn by_package(noticed: Option<(Outcome, String)>) -> (Fate, String) {
+    match noticed {
+        Some((Outcome::Endless, test)) => (Fate::Endless, test),
+        Some((_, test)) => (Fate::Noticed, test),
+        None => (Fate::Unnoticed, String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(line: &str) -> Result<Options> {
+        Options::read(line.split_whitespace().map(String::from))
+    }
+
+    #[test]
+    fn options_that_would_try_nothing_are_refused() {
+        assert!(options("core --jobs 2").is_ok());
+        for line in ["--jobs 0", "--jobs", "--jobs many", "--patience", "--all"] {
+            assert!(options(line).is_err(), "{line}");
+        }
+        let json = r#"[{"package": "muster-core", "file": "contracts/core/src/wad.rs", "genre": "", "name": "", "replacement": "",
+            "span": {"start": {"line": 1, "column": 1}, "end": {"line": 1, "column": 1}}}]"#;
+        let mutants: Vec<Mutant> = serde_json::from_str(json).unwrap();
+        assert!(options("core wad").unwrap().check(&mutants).is_ok());
+        assert!(options("core wat").unwrap().check(&mutants).is_err());
+        assert!(options("rules wad").unwrap().check(&mutants).is_err());
+    }
+
+    #[test]
+    fn what_no_test_of_its_package_notices_has_not_survived_the_model() {
+        assert_eq!(by_package(None).0, Fate::Unnoticed);
+    }
 }

@@ -1,6 +1,6 @@
 //! Tests, what they reach, and what they say to a mutant.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::build::Executable;
@@ -29,7 +29,7 @@ pub struct Test {
 }
 
 /// The end of a test.
-#[derive(PartialEq, Eq, Clone, Copy)]
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub enum Outcome {
     Passed,
     Failed,
@@ -39,7 +39,7 @@ pub enum Outcome {
 /// More would keep the machine busy with a mutant that asks for ever more: in KiB.
 const MEMORY: u64 = 6 << 20;
 
-/// One test in a process of its own, killed after so much time of a processor: on a busy machine a clock would tell of the others.
+/// An executable's tests in a process of its own, with a limit in time of a processor: on a busy machine a clock would tell of the others.
 fn start(
     root: &Path,
     executable: &Executable,
@@ -52,32 +52,29 @@ fn start(
     if executable.package == "muster-model" {
         command.current_dir(root.join("test/model"));
     }
+    let seconds = limit.as_secs_f64().ceil();
     command
-        .args(["-c", &format!("ulimit -v {MEMORY} -t {}; exec \"$0\" \"$@\"", limit.as_secs() + 1)])
+        .args(["-c", &format!("ulimit -c 0 -v {MEMORY}; ulimit -S -t {seconds}; exec \"$0\" \"$@\"")])
         .arg(&executable.path)
         .args(arguments);
-    command.env("RUST_BACKTRACE", "0").envs(environment.iter().copied());
+    // The model has a test of seeds that it takes from the clock otherwise: it would try other operations each time.
+    command.env("RUST_BACKTRACE", "0").env("SEED", "1").envs(environment.iter().copied());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("bash does not start")
 }
 
-fn outcome(status: ExitStatus) -> Outcome {
-    match status.signal() {
-        // SIGKILL and SIGXCPU, at the end of its time.
-        Some(9 | 24) => Outcome::Endless,
-        _ if status.success() => Outcome::Passed,
+fn outcome(status: ExitStatus) -> Result<Outcome> {
+    Ok(match (status.code(), status.signal()) {
+        (Some(0), _) => Outcome::Passed,
+        // SIGXCPU, at the end of its time.
+        (_, Some(24)) => Outcome::Endless,
+        // bash has not found it; SIGHUP, SIGINT, SIGKILL and SIGTERM come from outside.
+        (Some(126 | 127), _) | (_, Some(1 | 2 | 9 | 15)) => bail!("a test did not run to its end: {status}"),
         _ => Outcome::Failed,
-    }
+    })
 }
 
-/// Runs one test until it ends, longer than `limit`, or, where `hasty`, until something panics in it.
-fn one(
-    root: &Path,
-    test: (&Executable, &str),
-    environment: &[(&str, &str)],
-    limit: Duration,
-    hasty: bool,
-) -> Result<(Outcome, bool)> {
-    let mut child = start(root, test.0, &["--exact", test.1, "--nocapture"], environment, limit)?;
+/// Waits until it ends, longer than `limit`, or, where `hasty`, until something panics in it. Says whether something did.
+fn wait(mut child: Child, limit: Duration, hasty: bool) -> Result<(Outcome, bool)> {
     let (said, heard) = channel();
     let errors = BufReader::new(child.stderr.take().context("no output")?);
     let reader = thread::spawn(move || {
@@ -91,7 +88,7 @@ fn one(
     let (mut panicked, mut wait) = (false, Duration::from_millis(1));
     let outcome = loop {
         if let Some(status) = child.try_wait()? {
-            break outcome(status);
+            break outcome(status)?;
         }
         // It waits for something that does not come.
         let over = began.elapsed() > limit * 30;
@@ -106,6 +103,18 @@ fn one(
     reader.join().expect("it only reads");
     panicked |= heard.try_recv().is_ok();
     Ok((outcome, panicked))
+}
+
+/// Runs one test.
+fn one(
+    root: &Path,
+    (executable, name): (&Executable, &str),
+    environment: &[(&str, &str)],
+    limit: Duration,
+    hasty: bool,
+) -> Result<(Outcome, bool)> {
+    let child = start(root, executable, &["--exact", name, "--nocapture"], environment, limit)?;
+    wait(child, limit, hasty).with_context(|| format!("{} {name}", executable.path.display()))
 }
 
 /// Runs each test alone, and notes which switches it comes to.
@@ -146,25 +155,22 @@ pub fn cover(root: &Path, executables: &[Executable], notes: &Path, jobs: usize)
 }
 
 /// Tries a mutant with tests, the cheapest first, until one notices it. Gives the test that did.
-pub fn attempt<'a>(root: &Path, tests: impl Iterator<Item = &'a Test>, id: usize) -> Result<Option<(Outcome, &'a Test)>> {
+pub fn attempt(root: &Path, tests: &[&Test], id: usize) -> Result<Option<(Outcome, String)>> {
     let id = id.to_string();
     for test in tests {
         let limit = Duration::from_secs_f64((test.seconds * 10.0).max(4.0));
         let (outcome, _) = one(root, (&test.executable, &test.name), &[("MUTANT", &id)], limit, !test.panics)?;
         if outcome != Outcome::Passed {
-            return Ok(Some((outcome, test)));
+            return Ok(Some((outcome, test.name.clone())));
         }
     }
     Ok(None)
 }
 
-/// Tries executables as a whole.
-pub fn whole(root: &Path, executables: &[Executable], limits: &BTreeMap<String, f64>) -> Result<Option<(Outcome, String)>> {
+/// Tries executables as a whole, each until the limit.
+pub fn whole(root: &Path, executables: &[Executable], limit: Duration) -> Result<Option<(Outcome, String)>> {
     for executable in executables {
-        let limit = Duration::from_secs_f64(limits.get(&executable.name).map_or(60.0, |seconds| seconds * 10.0).max(60.0));
-        let mut child = start(root, executable, &["--quiet"], &[], limit)?;
-        drop(child.stderr.take());
-        let outcome = outcome(child.wait()?);
+        let (outcome, _) = wait(start(root, executable, &["--quiet"], &[], limit)?, limit, false)?;
         if outcome != Outcome::Passed {
             return Ok(Some((outcome, executable.name.clone())));
         }
@@ -196,4 +202,39 @@ pub fn in_parallel<T: Send, R: Send>(jobs: usize, all: Vec<T>, each: impl Fn(usi
     let mut done = done.into_inner().expect("no panic");
     done.sort_by_key(|(at, _)| *at);
     Ok(done.into_iter().map(|(_, result)| result).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How a line of a shell ends, if it may take a tenth of a second.
+    fn said_of(line: &str) -> Option<Outcome> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let shell = Executable { package: "muster-core".into(), name: String::new(), path: "/bin/sh".into() };
+        let limit = Duration::from_millis(100);
+        wait(start(&root, &shell, &["-c", line], &[], limit).unwrap(), limit, true).ok().map(|(outcome, _)| outcome)
+    }
+
+    #[test]
+    fn a_test_passes_fails_or_does_not_end() {
+        assert_eq!(said_of("true"), Some(Outcome::Passed));
+        assert_eq!(said_of("exit 101"), Some(Outcome::Failed));
+        assert_eq!(said_of("kill -ABRT $$"), Some(Outcome::Failed));
+        assert_eq!(said_of("echo it panicked at >&2; exec sleep 60"), Some(Outcome::Failed));
+        assert_eq!(said_of("while :; do :; done"), Some(Outcome::Endless), "it keeps the processor");
+        assert_eq!(said_of("exec sleep 60"), Some(Outcome::Endless), "it only waits");
+    }
+
+    #[test]
+    fn a_test_that_the_machine_ends_says_nothing() {
+        for line in ["kill -KILL $$", "kill -TERM $$", "kill -INT $$", "exec /no/such/test"] {
+            assert_eq!(said_of(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn seeds_do_not_come_from_the_clock() {
+        assert_eq!(said_of("[ $SEED = 1 ]"), Some(Outcome::Passed));
+    }
 }

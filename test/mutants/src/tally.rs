@@ -1,6 +1,6 @@
 //! Results: those of this machine, line by line as they come, and `test/mutants.jsonl`, which is committed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -38,50 +38,59 @@ struct Line {
     fate: Fate,
     /// The test that noticed it.
     by: String,
+    /// Of all sources and tests.
+    #[serde(default)]
+    key: u64,
+    #[serde(default)]
+    date: String,
 }
 
 /// The results of this machine, for the sources as they are.
 pub struct Noted {
-    sources: BTreeMap<String, String>,
-    root: std::path::PathBuf,
-    fates: BTreeMap<(String, String), Fate>,
+    /// The content of each source when this run began: its name in git, and the text.
+    sources: BTreeMap<String, (String, String)>,
+    key: u64,
+    today: String,
+    /// Each with its date.
+    fates: BTreeMap<(String, String), (Fate, String)>,
 }
 
-pub fn read(root: &Path, path: &Path) -> Result<Noted> {
-    let mut noted = Noted { sources: BTreeMap::new(), root: root.into(), fates: BTreeMap::new() };
+/// The results that still hold. One of another content of its source does not; a survivor's holds only for the same tests and sources.
+pub fn read(root: &Path, path: &Path, mutants: &[Mutant], key: u64) -> Result<Noted> {
+    let today = String::from_utf8(Command::new("date").args(["-u", "+%F"]).output()?.stdout)?.trim().to_string();
+    let files: BTreeSet<&String> = mutants.iter().map(|mutant| &mutant.file).collect();
+    let source = |file: &String| Ok((file.clone(), (content(root, file)?, fs::read_to_string(root.join(file))?)));
+    let sources = files.into_iter().map(source).collect::<Result<_>>()?;
+    let mut noted = Noted { sources, key, today, fates: BTreeMap::new() };
     for line in fs::read_to_string(path).unwrap_or_default().lines() {
         // The last line may have been cut off.
         let Ok(line) = serde_json::from_str::<Line>(line) else { continue };
-        if noted.source(&line.file)? == line.source {
-            noted.fates.insert((line.file, line.name), line.fate);
+        let is_current = noted.sources.get(&line.file).is_some_and(|(source, _)| *source == line.source);
+        let is_noticed = !matches!(line.fate, Fate::Unnoticed | Fate::Survives);
+        if is_current && (is_noticed || line.key == key) {
+            noted.fates.insert((line.file, line.name), (line.fate, line.date));
         }
     }
     Ok(noted)
 }
 
 impl Noted {
-    /// The name of its content in git.
-    fn source(&mut self, file: &str) -> Result<String> {
-        if !self.sources.contains_key(file) {
-            self.sources.insert(file.into(), content(&self.root, file)?);
-        }
-        Ok(self.sources[file].clone())
-    }
-
     pub fn fate(&self, mutant: &Mutant) -> Option<Fate> {
-        self.fates.get(&(mutant.file.clone(), mutant.name.clone())).copied()
+        self.fates.get(&(mutant.file.clone(), mutant.name.clone())).map(|(fate, _)| *fate)
     }
 
     /// Notes a result, and gives its line.
     pub fn note(&mut self, mutant: &Mutant, fate: Fate, by: &str) -> Result<String> {
-        self.fates.insert((mutant.file.clone(), mutant.name.clone()), fate);
-        let source = self.source(&mutant.file)?;
-        let line = Line { file: mutant.file.clone(), source, name: mutant.name.clone(), fate, by: by.into() };
+        let (file, name, date) = (mutant.file.clone(), mutant.name.clone(), self.today.clone());
+        let source = self.sources[&file].0.clone();
+        self.fates.insert((file.clone(), name.clone()), (fate, date.clone()));
+        let line = Line { file, source, name, fate, by: by.into(), key: self.key, date };
         Ok(serde_json::to_string(&line)? + "\n")
     }
 
-    /// Writes `test/mutants.jsonl`: a file whose mutants were tried here gets new lines, others keep theirs. Reasons stay with their mutants.
-    pub fn tally(&mut self, root: &Path, mutants: &[Mutant]) -> Result<()> {
+    /// Writes `test/mutants.jsonl`: a file whose mutants were tried here gets new lines, others keep theirs. A reason stays with the changes
+    /// that it was written for, unless there are more of them.
+    pub fn tally(&self, root: &Path, mutants: &[Mutant]) -> Result<()> {
         let mut old: BTreeMap<String, (Option<File>, Vec<Survivor>)> = BTreeMap::new();
         let (files, survivors) = mutants::read(root)?;
         for file in files {
@@ -91,16 +100,10 @@ impl Noted {
         for survivor in survivors {
             old.entry(survivor.file.clone()).or_default().1.push(survivor);
         }
-        let date = String::from_utf8(Command::new("date").args(["-u", "+%F"]).output()?.stdout)?.trim().to_string();
         let mut out = String::new();
-        let mut files: Vec<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
-        files.dedup();
-        files.extend(old.keys().map(String::as_str).filter(|file| root.join(file).exists()));
-        files.sort_unstable();
-        files.dedup();
-        for name in files {
-            let (before, survivors) = old.get(name).cloned().unwrap_or_default();
-            let (file, found) = self.file(root, name, mutants, &date)?;
+        for name in self.sources.keys() {
+            let (before, survivors) = old.remove(name).unwrap_or_default();
+            let (file, found) = self.file(name, mutants);
             let tried = file.changes + file.uncompiled > file.left;
             let (file, mut found) = match before {
                 Some(before) if !tried || before.source == file.source && before.left < file.left => (before, survivors.clone()),
@@ -108,8 +111,8 @@ impl Noted {
                 _ => continue,
             };
             for survivor in &mut found {
-                let known = survivors.iter().find(|known| known.change == survivor.change && known.line == survivor.line);
-                if let Some(known) = known {
+                let same = |known: &&Survivor| (&known.change, &known.line) == (&survivor.change, &survivor.line);
+                if let Some(known) = survivors.iter().find(same).filter(|known| known.times >= survivor.times) {
                     survivor.reason.clone_from(&known.reason);
                 }
             }
@@ -124,13 +127,15 @@ impl Noted {
     }
 
     /// The lines of a file.
-    fn file(&mut self, root: &Path, name: &str, mutants: &[Mutant], date: &str) -> Result<(File, Vec<Survivor>)> {
-        let text = fs::read_to_string(root.join(name))?;
+    fn file(&self, name: &str, mutants: &[Mutant]) -> (File, Vec<Survivor>) {
+        let (source, text) = &self.sources[name];
         let lines: Vec<&str> = text.lines().collect();
-        let mut file = File { file: name.into(), source: self.source(name)?, date: date.into(), ..File::default() };
+        let mut file = File { file: name.into(), source: source.clone(), ..File::default() };
         let mut found: Vec<Survivor> = Vec::new();
         for mutant in mutants.iter().filter(|mutant| mutant.file == name) {
-            let fate = self.fate(mutant);
+            let noted = self.fates.get(&(name.into(), mutant.name.clone()));
+            let fate = noted.map(|(fate, _)| *fate);
+            file.date = file.date.max(noted.map_or_else(String::new, |(_, date)| date.clone()));
             match fate {
                 Some(Fate::Uncompiled) => file.uncompiled += 1,
                 _ => file.changes += 1,
@@ -147,7 +152,10 @@ impl Noted {
             let Some(fate @ (Fate::Unnoticed | Fate::Survives)) = fate else { continue };
             let line = lines.get(mutant.span.start.line - 1).map_or("", |line| line.trim());
             match found.iter_mut().find(|known| known.change == mutant.change() && known.line == line) {
-                Some(known) => known.times += 1,
+                Some(known) => {
+                    known.times += 1;
+                    known.model &= fate == Fate::Survives;
+                }
                 None => found.push(Survivor {
                     file: name.into(),
                     change: mutant.change().into(),
@@ -158,6 +166,84 @@ impl Noted {
                 }),
             }
         }
-        Ok((file, found))
+        (file, found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    const SOURCE: &str = "fn f() {\n    a | b;\n    a | b;\n}\n";
+
+    /// A project of one source, in a folder of this test's own, and the same change on both of its lines.
+    fn project(name: &str) -> (PathBuf, Vec<Mutant>) {
+        let root = std::env::temp_dir().join(format!("muster-mutants-{}-{name}", std::process::id()));
+        fs::create_dir_all(root.join("test")).unwrap();
+        fs::write(root.join("test/mutants.jsonl"), "").unwrap();
+        fs::write(root.join("a.rs"), SOURCE).unwrap();
+        let mutant = |line: usize| {
+            let span = format!(r#"{{"start": {{"line": {line}, "column": 7}}, "end": {{"line": {line}, "column": 8}}}}"#);
+            let name = format!("a.rs:{line}:7: replace | with ^ in f");
+            format!(r#"{{"package": "p", "file": "a.rs", "genre": "", "name": "{name}", "replacement": "^", "span": {span}}}"#)
+        };
+        let mutants = serde_json::from_str(&format!("[{}, {}]", mutant(2), mutant(3))).unwrap();
+        (root, mutants)
+    }
+
+    fn reasons(root: &Path) -> Vec<(usize, bool, String)> {
+        let found = mutants::read(root).unwrap().1;
+        found.into_iter().map(|survivor| (survivor.times, survivor.model, survivor.reason)).collect()
+    }
+
+    #[test]
+    fn survivors_are_tried_again_after_any_change_and_all_after_one_of_their_source() {
+        let (root, mutants) = project("again");
+        let path = root.join("results.jsonl");
+        let mut noted = read(&root, &path, &mutants, 1).unwrap();
+        // Changed while it runs: the tests are those of what it was before.
+        fs::write(root.join("a.rs"), format!("{SOURCE}// Changed.\n")).unwrap();
+        let lines = noted.note(&mutants[0], Fate::Noticed, "t").unwrap() + &noted.note(&mutants[1], Fate::Survives, "").unwrap();
+        fs::write(&path, lines).unwrap();
+        let fates = |key| {
+            let noted = read(&root, &path, &mutants, key).unwrap();
+            [noted.fate(&mutants[0]), noted.fate(&mutants[1])]
+        };
+        assert_eq!(fates(1), [None, None], "of another source");
+        fs::write(root.join("a.rs"), SOURCE).unwrap();
+        assert_eq!(fates(1), [Some(Fate::Noticed), Some(Fate::Survives)]);
+        assert_eq!(fates(2), [Some(Fate::Noticed), None], "with other tests");
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_reason_is_not_one_for_more_changes_than_it_was_written_for() {
+        let (root, mutants) = project("reasons");
+        let mut noted = read(&root, Path::new("none"), &mutants, 1).unwrap();
+        noted.note(&mutants[0], Fate::Survives, "").unwrap();
+        noted.note(&mutants[1], Fate::Noticed, "t").unwrap();
+        noted.tally(&root, &mutants).unwrap();
+        let text = fs::read_to_string(root.join("test/mutants.jsonl")).unwrap();
+        fs::write(root.join("test/mutants.jsonl"), text.replace(r#""reason":"""#, r#""reason":"so""#)).unwrap();
+        noted.tally(&root, &mutants).unwrap();
+        assert_eq!(reasons(&root), [(1, true, "so".to_string())]);
+        // The model was not asked of the second.
+        noted.note(&mutants[1], Fate::Unnoticed, "").unwrap();
+        noted.tally(&root, &mutants).unwrap();
+        assert_eq!(reasons(&root), [(2, false, String::new())]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_file_has_the_date_of_its_last_result() {
+        let (root, mutants) = project("date");
+        let path = root.join("results.jsonl");
+        let mut noted = read(&root, &path, &mutants, 1).unwrap();
+        let line = noted.note(&mutants[0], Fate::Noticed, "t").unwrap();
+        fs::write(&path, line.replace(&noted.today, "2020-02-02")).unwrap();
+        read(&root, &path, &mutants, 1).unwrap().tally(&root, &mutants).unwrap();
+        assert_eq!(mutants::read(&root).unwrap().0[0].date, "2020-02-02");
+        fs::remove_dir_all(root).unwrap();
     }
 }
