@@ -155,7 +155,7 @@ switch, and tries each with the tests that come to its switch. Tests of its own 
 compare random operations with the reference model. A test is stopped after four seconds of a processor, or ten times its time.
 
 Conditions of `ensure!` are written out before, because cargo-mutants does not look into macros; the tables of other macros are not changed. Changes in constants and
-constant functions are built one by one. One that the compiler refuses, because it evaluates an assertion, counts as noticed. `chain.rs` and `native.rs` stand for the
+constant functions are built one by one, and tried with the package's tests alone. One that the compiler refuses, because it evaluates an assertion, counts as noticed. `chain.rs` and `native.rs` stand for the
 chain and are left out. A source that is not in the table has not been tried.
 
 | file | changes | a test of its package notices | a test never ends | only the reference model notices | survive | the package's tests do not notice, the model was not tried to the end | not tried | run |
