@@ -15,6 +15,7 @@
 //! not idle: the model foretells the end of their wait, which is `holdTime` at most.
 
 use super::{Left, Model, Task, Why, E, PENDING};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Model {
@@ -29,12 +30,25 @@ impl Model {
         able.iter().copied().filter(|n| beside(n) >= task.nodes).collect()
     }
 
-    /// Whether one that is worth more lacks nodes, both chosen by ratings: a node looks at the best of those only.
+    /// Whether one that is worth more lacks nodes, or is left behind such a one, all chosen by ratings: a node looks at the best only.
     fn behind(&self, task: &Task, idle: &BTreeSet<u32>) -> bool {
         let able = self.could_run(task, idle);
-        let lacks = |other: &Task| able.iter().any(|n| other.fits(&self.nodes[n])) && self.could_run(other, idle).is_empty();
+        if task.policy != 3 || able.is_empty() {
+            return false;
+        }
         let better = |other: &&Task| other.policy == 3 && other.id != task.id && other.value() >= task.value();
-        task.policy == 3 && self.queue.iter().filter(better).any(lacks)
+        let mut better: Vec<&Task> = self.queue.iter().filter(better).collect();
+        better.sort_by_key(|other| Reverse(other.value()));
+        let mut left: Vec<&Task> = Vec::new();
+        let meets =
+            |able: &BTreeSet<u32>, left: &[&Task]| able.iter().any(|n| left.iter().any(|other| other.fits(&self.nodes[n])));
+        for other in better {
+            let able = self.could_run(other, idle);
+            if able.is_empty() || meets(&able, &left) {
+                left.push(other);
+            }
+        }
+        meets(&able, &left)
     }
 
     fn idle_now(&self) -> BTreeSet<u32> {
