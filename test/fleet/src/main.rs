@@ -16,13 +16,13 @@ struct Options {
     /// Agents, a process each; one cheats and one is slow
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(5..=200))]
     agents: u16,
-    /// Tasks, a quarter under each policy
+    /// Tasks, 8 at least, a quarter under each policy
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(8..))]
     tasks: u32,
     /// Go on creating tasks for so many minutes, also beyond their number
     #[arg(long, value_name = "MINUTES", default_value_t = 0)]
     minutes: u64,
-    /// An agent is killed so often, in seconds
+    /// An agent is killed so often, in seconds, if there is work for so long
     #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     kills: u64,
     /// The endpoint is away for so long, once, in seconds
