@@ -830,7 +830,7 @@ interface IMuster {
     error GpuUnknown(uint32 group);
     /// @notice No node ever joined with a GPU of this name and VRAM size.
     error GpuNameUnknown(string name, uint16 vram);
-    /// @notice No joined node has the VRAM or the GPU group that the task requires.
+    /// @notice The VRAM or the GPU group that the task requires is that of no joined node, or of fewer than the task takes.
     error NobodyCanRun(uint16 vram, uint32 gpu);
     /// @notice There is no redundancy policy of this number yet.
     error RedundancyUnsupported(uint8 policy);

@@ -167,6 +167,8 @@ impl Admin {
             Command::WithdrawParameter { parameter } => {
                 let (which, delayed) = find(parameter)?;
                 ensure!(delayed, "{parameter} is set at once, and never proposed");
+                let proposed = session.muster.read(IMuster::proposedParameterCall { which }).await?;
+                ensure!(proposed.effective > 0, "no change of {parameter} is proposed");
                 let value = session.muster.parameter(which).await?;
                 let call = IMuster::proposeParameterCall { parameter: which, value };
                 self.send(session, call, By::Owner, &format!("{parameter} proposed as it is, {value}")).await

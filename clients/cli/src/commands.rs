@@ -8,8 +8,9 @@ use crate::{admin, earnings, exporter, keepalive, keeper, node, stores, task, wa
 
 /// Muster from the command line: run a node, have tasks run, keep a network going.
 ///
-/// Exit codes: 0 done, 1 another failure, 2 wrong usage, 3 refused by the contract, 4 no node answers, or they contradict each other.
-/// 5 sent, but not mined in time (run the same again: nothing is paid twice), 6 no key, 7 the task ended without a result.
+/// Exit codes: 0 done, 1 another failure, 2 wrong usage, 3 refused by the contract, 4 no node answers, they contradict each other, or
+/// are of another chain, 5 not mined in time (run the same again: nothing is paid twice), or gas costs more than --max-gas-price, 6 no key,
+/// 7 the task ended without a result.
 #[derive(Parser)]
 #[command(name = "muster", version, max_term_width = 120)]
 pub struct Cli {
@@ -103,4 +104,31 @@ pub enum Node {
     },
     /// A node's earnings and costs, task by task
     Earnings(earnings::Earnings),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    fn check(command: &clap::Command, everywhere: &[String]) {
+        for argument in command.get_arguments() {
+            let id = argument.get_id().to_string();
+            assert!(
+                !everywhere.contains(&id),
+                "{}: {id} is a flag of every command, too, and of another type",
+                command.get_name()
+            );
+        }
+        command.get_subcommands().for_each(|command| check(command, everywhere));
+    }
+
+    #[test]
+    fn no_command_has_an_argument_of_the_name_of_a_flag_of_all() {
+        let cli = Cli::command();
+        let everywhere: Vec<String> = cli.get_arguments().map(|argument| argument.get_id().to_string()).collect();
+        assert!(everywhere.contains(&"account".to_string()));
+        cli.get_subcommands().for_each(|command| check(command, &everywhere));
+    }
 }

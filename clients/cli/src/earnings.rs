@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use alloy::primitives::{Address, B256, U256};
+use alloy::primitives::{Address, B256, I256, U256};
 use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolEvent;
 use anyhow::Result;
@@ -47,47 +47,61 @@ pub struct Power {
 }
 
 impl Power {
-    /// The cost of an hour, in wei.
-    fn hour(&self) -> f64 {
-        self.watts.max(0.0) / 1_000.0 * f64::from(self.kwh)
+    /// The cost of an hour, in wei, rounded to milliwatts.
+    fn hour(&self) -> U256 {
+        U256::from((self.watts.max(0.0) * 1_000.0) as u64) * self.kwh / U256::from(1_000_000)
     }
 }
 
-/// A node's earnings and costs an hour, in wei.
+/// Seconds.
+const HOUR: u64 = 3_600;
+
+/// A node's earnings and costs an hour, in wei, each rounded down.
 pub struct Hour {
-    earned: f64,
-    gas: f64,
-    other: f64,
-    power: f64,
+    /// Whether the node is younger: then these are its earnings and costs until now.
+    young: bool,
+    earned: U256,
+    gas: U256,
+    other: U256,
+    power: U256,
 }
 
 impl Hour {
-    fn profit(&self) -> f64 {
-        self.earned - self.gas - self.other - self.power
+    fn profit(&self) -> I256 {
+        [self.gas, self.other, self.power].into_iter().fold(I256::from_raw(self.earned), |left, cost| left - I256::from_raw(cost))
     }
 
     pub fn json(&self) -> Value {
-        let wei = |value: f64| format!("{value:.0}");
         json!({
-            "earned": wei(self.earned), "gas": wei(self.gas), "slashedAndNames": wei(self.other), "power": wei(self.power),
-            "profit": wei(self.profit()),
+            "earned": self.earned.to_string(), "gas": self.gas.to_string(), "slashedAndNames": self.other.to_string(),
+            "power": self.power.to_string(), "profit": self.profit().to_string(),
         })
+    }
+
+    /// The time that they are for.
+    pub fn time(&self) -> &'static str {
+        if self.young {
+            "so far"
+        } else {
+            "an hour"
+        }
     }
 
     pub fn text(&self) -> String {
         // Six digits: it is a mean.
-        let show = |wei: f64| {
-            let zeros = (wei.abs().log10() - 5.0).floor().max(0.0) as u32;
-            let digits = (wei.abs() / 10f64.powi(zeros as i32)).round() as u128;
-            format!("{}{}", if wei < 0.0 { "-" } else { "" }, show_amount(U256::from(digits) * U256::from(10u128.pow(zeros))))
+        let show = |wei: U256| {
+            let unit = U256::from(10).pow(U256::from(wei.to_string().len().saturating_sub(6)));
+            show_amount((wei + unit / U256::from(2)) / unit * unit)
         };
+        let profit = self.profit();
+        let sign = if profit.is_negative() { "-" } else { "" };
         format!(
-            "{} earned, {} gas, {} slashed and for names, {} power: {} profit",
+            "{} earned, {} gas, {} slashed and for names, {} power: {sign}{} profit",
             show(self.earned),
             show(self.gas),
             show(self.other),
             show(self.power),
-            show(self.profit())
+            show(profit.unsigned_abs())
         )
     }
 }
@@ -96,8 +110,8 @@ impl Hour {
 pub struct Books {
     lines: BTreeMap<u64, Line>,
     missing: u64,
-    /// The hours that they cover: from its joining at the earliest.
-    hours: f64,
+    /// The seconds that they cover: from its joining at the earliest.
+    seconds: u64,
 }
 
 impl Books {
@@ -105,14 +119,15 @@ impl Books {
         self.lines.values().map(of).fold(U256::ZERO, |sum, part| sum + part)
     }
 
-    /// Its earnings and costs an hour. A shorter time counts as an hour: what was paid once, such as a name, is not multiplied.
+    /// Its earnings and costs an hour, or of a shorter time as they are: what was paid once, such as a name, is not multiplied.
     pub fn hour(&self, power: &Power) -> Hour {
-        let by = |wei: U256| f64::from(wei) / self.hours.max(1.0);
+        let by = |wei: U256| wei * U256::from(HOUR) / U256::from(self.seconds.max(HOUR));
         Hour {
+            young: self.seconds < HOUR,
             earned: by(self.sum(|l| l.paid) + self.sum(|l| l.start_fees)),
             gas: by(self.sum(|l| l.gas)),
             other: by(self.sum(|l| l.slashed) + self.sum(|l| l.names)),
-            power: power.hour(),
+            power: power.hour() * U256::from(self.seconds.min(HOUR)) / U256::from(HOUR),
         }
     }
 }
@@ -152,9 +167,9 @@ impl Earnings {
         let net = if earned >= spent { show_amount(earned - spent) } else { less(spent - earned) };
         let mut text = format!(
             "node {node}, the last {} days: {} successes, {} right in groups, {} errors, {} timeouts\n  fees        {}\n  start fees  {}\n  gas         {}\n  \
-             slashed     {}\n  new name    {}\n  net         {net}\n  an hour     {}",
+             slashed     {}\n  new name    {}\n  net         {net}\n  {:<11} {}",
             self.days, count("success"), count("right"), count("error"), count("timeout"), show_amount(paid), show_amount(start_fees), less(gas),
-            less(slashed), less(names), hour.text(),
+            less(slashed), less(names), hour.time(), hour.text(),
         );
         if *missing > 0 {
             text += &format!(
@@ -284,8 +299,8 @@ impl Books {
         }
         let joined = events.iter().find(|past| matches!(&past.event, Event::NodeJoined(e) if e.node == node));
         let first = history::block(session.endpoints(), joined.map_or(from, |past| past.block)).await?.timestamp;
-        let hours = session.endpoints().head().await?.timestamp.saturating_sub(first) as f64 / 3_600.0;
-        Ok(Self { lines, missing, hours })
+        let seconds = session.endpoints().head().await?.timestamp.saturating_sub(first);
+        Ok(Self { lines, missing, seconds })
     }
 }
 

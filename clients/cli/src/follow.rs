@@ -34,6 +34,19 @@ pub struct Which {
     pub days: f64,
 }
 
+/// A reported error, with what agents mean by its code.
+fn error_text(code: u8) -> String {
+    let meanings = [
+        "no node could run it, says its executor",
+        "this node could not, or lacks a model or kind",
+        "it would not have been in time",
+        "no store has its input, or it is sealed to others",
+        "no store could be reached",
+    ];
+    let meaning = usize::from(code).checked_sub(1).and_then(|at| meanings.get(at));
+    format!("its node reported error {code}{}", meaning.map(|meaning| format!(" ({meaning})")).unwrap_or_default())
+}
+
 /// A task's outcome, by its events.
 pub fn ending(events: &[Past]) -> Option<(bool, String)> {
     events.iter().rev().find_map(|past| match &past.event {
@@ -43,7 +56,7 @@ pub fn ending(events: &[Past]) -> Option<(bool, String)> {
         // Another group gets it.
         Event::GroupSettled(e) if e.outcome == 4 => None,
         Event::GroupSettled(_) => Some((false, "no two answers were the same".into())),
-        Event::TaskErrorReported(e) => Some((false, format!("its node reported error {}", e.code))),
+        Event::TaskErrorReported(e) => Some((false, error_text(e.code))),
         Event::TaskAborted(e) => {
             let reasons =
                 ["it timed out", "it was cancelled", "it was evicted", "it was queued for too long", "its node was slashed"];
@@ -126,7 +139,7 @@ impl Which {
                 None => bail!("task {} has not ended, or not in the last {} days", self.id, self.days),
             },
             1 => bail!("task {} has not ended", self.id),
-            3 => (false, format!("its node reported error {}", outcome.code)),
+            3 => (false, error_text(outcome.code)),
             other => (false, format!("its outcome is {other}")),
         };
         if !succeeded {
@@ -177,7 +190,7 @@ pub async fn watch(
     let endpoints = session.endpoints();
     let pulse = endpoints.pulse();
     let mut told = pulse.logs();
-    let (mut events, mut next, mut changed) = (Vec::<Past>::new(), from, Instant::now());
+    let (mut events, mut next, mut changed, mut waits) = (Vec::<Past>::new(), from, Instant::now(), false);
     loop {
         told.mark_unchanged();
         let known: BTreeSet<_> = events.iter().map(|past| (past.transaction, past.log.log_index)).collect();
@@ -197,6 +210,10 @@ pub async fn watch(
             changed = Instant::now();
         }
         next = from.max(head.saturating_sub(AGAIN));
+        if view.status == 2 && !waits && !session.options.json {
+            waits = true;
+            eprintln!("muster: it waits for a node; muster task cancel {} refunds its fee, less the start fee", which.id);
+        }
         let mut awaited = None;
         match (ending(&events), view.status) {
             (Some((true, _)), 0) => return Ok(()),

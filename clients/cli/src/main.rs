@@ -150,7 +150,8 @@ async fn account(options: &Options, command: &Account) -> Result<Report> {
         }
         Account::List => {
             let names = key::list(&place)?;
-            Ok(Report { json: json!(names), text: names.join("\n") })
+            let text = if names.is_empty() { "no keys: muster account new NAME makes one".into() } else { names.join("\n") };
+            Ok(Report { json: json!(names), text })
         }
         Account::Show => {
             let endpoints = endpoints(options)?;

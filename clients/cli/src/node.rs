@@ -26,7 +26,7 @@ pub struct Join {
     /// A model that the node holds, by name, or by its id in hexadecimal (0x...); repeat for more
     #[arg(long = "model", value_name = "MODEL")]
     pub models: Vec<String>,
-    /// The stake [default: the least]
+    /// The stake, as 500ether; a number alone is wei [default: the least]
     #[arg(long, value_parser = amount)]
     pub stake: Option<U256>,
 }
@@ -76,10 +76,12 @@ impl Worker {
                 session.call(IMuster::setWorkerCall { worker }, none, &format!("{worker} can work once it accepted")).await
             }
             Self::Remove { stay } => {
+                let number = Which { node: None, operator: None }.number(session).await?;
+                let named = session.muster.read(IMuster::workerOfCall { number }).await?.worker;
+                ensure!(!named.is_zero(), "node {number} has no worker: it is left as it is");
                 let call = IMuster::setWorkerCall { worker: Address::ZERO };
                 // First: the worker's key could undo a pause.
                 let removed = session.call(call, none, "nobody else works for it").await?;
-                let number = Which { node: None, operator: None }.number(session).await?;
                 let status = session.muster.read(IMuster::nodeCall { number }).await?.status;
                 if stay || !matches!(status, 1 | 2) {
                     return Ok(removed);

@@ -115,9 +115,10 @@ pub enum Command {
     /// An account's entries
     Show {
         /// The account [default: the key's]
-        account: Option<Address>,
+        #[arg(value_name = "ACCOUNT")]
+        whose: Option<Address>,
     },
-    /// Publish where this account's results or inputs can be read: up to 256 bytes, `https://...` or `ipfs+https://gateway`; none removes all
+    /// Publish where this account's results or inputs can be read: up to 256 bytes, `https://...`, `http://...` or `ipfs+https://gateway`; none removes all
     Set {
         /// The places
         uris: Vec<String>,
@@ -127,8 +128,8 @@ pub enum Command {
 impl Command {
     pub async fn run(&self, session: &Session) -> Result<Report> {
         match self {
-            Self::Show { account } => {
-                let account = match account {
+            Self::Show { whose } => {
+                let account = match whose {
                     Some(account) => *account,
                     None => session.address().await?,
                 };
@@ -142,7 +143,7 @@ impl Command {
                         !Stores::published(uri, Bounds::default(), true).is_empty() || published_key(uri).is_some() || shows(uri);
                     ensure!(
                         known && !uri.contains(' '),
-                        "{uri} is nothing that others read: https://..., ipfs+https://gateway, stream+https://... or age:age1..."
+                        "{uri} is nothing that others read: https://..., http://..., ipfs+https://gateway, stream+https://... or age:age1..."
                     );
                 }
                 let uris = uris.join(" ");

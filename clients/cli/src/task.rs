@@ -92,7 +92,7 @@ pub struct Ask {
     /// Keep a receipt in storage, which contracts can read
     #[arg(long)]
     receipt: bool,
-    /// The fee of each [default: the least]
+    /// The fee of each, as 0.2ether; a number alone is wei [default: the least]
     #[arg(long, value_parser = amount)]
     fee: Option<U256>,
 }

@@ -162,6 +162,10 @@ impl Why {
         let expected = chances.iter().sum::<f64>() + 0.0;
         let (least, most) = interval(&chances);
         let verdict = match actual {
+            // By present weights, of which it has none.
+            _ if chances.iter().all(|&chance| chance == 0.0) && actual > 0 => {
+                "it takes part in no draw now, so nothing can be said"
+            }
             n if n < least => "fewer than chance explains: it was busy, away, excluded, or weighed less than now",
             n if n > most => "more than chance explains: others were busy, or it weighed more than now",
             _ => "as many as chance allows",
@@ -193,7 +197,7 @@ impl Why {
             wad(node.reliability), wad(node.longTerm), wad(staking), wad(own), part * 100.0, node.models.len(), node.inUse.len(), self.days, drawn.len(),
         );
         if let Some(hour) = &hour {
-            let _ = write!(text, "\n  an hour: {}", hour.text());
+            let _ = write!(text, "\n  {}: {}", hour.time(), hour.text());
         }
         for (name, lines) in told.iter().flatten() {
             let _ = write!(text, "\n  its agent says of {name}:");

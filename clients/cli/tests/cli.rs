@@ -242,7 +242,13 @@ async fn a_worker_answers_for_the_operator() {
     operator.done(&["node", "worker", "remove"]);
     assert_eq!(operator.done(&["node", "status"])["status"], "Paused");
     assert_eq!(worker.fails(3, &["node", "worker", "accept", "1"])["refusal"], "NotNamed");
+    // Nothing is sent where there is none: the node would be paused for nothing.
+    operator.done(&["node", "resume"]);
+    let none = operator.fails(1, &["node", "worker", "remove"]);
+    assert_eq!(none["error"], "node 1 has no worker: it is left as it is");
+    assert_eq!(operator.done(&["node", "status"])["status"], "Available");
     // A paused node stays paused, and a node with a task will be from its end on.
+    operator.done(&["node", "pause"]);
     operator.done(&["node", "worker", "set", &address]);
     operator.done(&["node", "worker", "remove"]);
     operator.done(&["node", "resume"]);
@@ -318,20 +324,31 @@ async fn earnings_are_what_all_transactions_say() {
     );
     let lines: u128 = earnings["tasks"].as_array().unwrap().iter().map(|line| wei(&line["gas"])).sum();
     assert_eq!(lines, wei(&earnings["gas"]));
-    // An hour: all over the same hours, with the machine's power.
+    // Of less than an hour all is as it is, and to the wei.
     let costly = ["--watts", "500", "--kwh", "0.001 ether"];
-    let priced = operator.done(&[&["node", "earnings"][..], &costly].concat());
-    let part = |name: &str| priced["hour"][name].as_str().unwrap().parse::<f64>().unwrap();
-    assert_eq!(part("power"), 5e14);
-    let hours = 70_000.0 / part("earned");
+    let priced = || operator.done(&[&["node", "earnings"][..], &costly].concat());
+    let young = priced();
+    let part = |priced: &Value, name: &str| priced["hour"][name].as_str().unwrap().parse::<i128>().unwrap();
+    assert_eq!(part(&young, "earned"), 70_000);
+    assert_eq!(part(&young, "gas"), wei(&earnings["gas"]) as i128);
+    assert!(operator.says(&["node", "earnings"]).contains("\n  so far      "));
+    // Later all is divided by the same hours, with the machine's power.
+    if !site.world.travels("earnings of more than an hour") {
+        return;
+    }
+    site.world.travel(7_200);
+    let priced = priced();
+    assert_eq!(part(&priced, "power"), 500_000_000_000_000);
+    let hours = 70_000.0 / part(&priced, "earned") as f64;
     let near = |one: f64, other: f64| (one - other).abs() <= 1e-3 * one.abs().max(other.abs()).max(1e3);
-    assert!(hours > 0.0 && near(part("gas") * hours, wei(&earnings["gas"]) as f64), "{priced}");
-    assert!(near(part("slashedAndNames") * hours, fee as f64), "{priced}");
-    assert!(near(part("profit"), part("earned") - part("gas") - part("slashedAndNames") - part("power")), "{priced}");
+    assert!(hours >= 2.0 && near(part(&priced, "gas") as f64 * hours, wei(&earnings["gas"]) as f64), "{priced}");
+    assert!(near(part(&priced, "slashedAndNames") as f64 * hours, fee as f64), "{priced}");
+    let [earned, gas, lost, power] = ["earned", "gas", "slashedAndNames", "power"].map(|name| part(&priced, name));
+    assert_eq!(part(&priced, "profit"), earned - gas - lost - power);
     let why = operator.done(&[&["node", "why"][..], &costly].concat());
     assert_eq!(why["hour"]["power"], "500000000000000");
     let said = operator.says(&[&["node", "earnings"][..], &costly].concat());
-    assert!(said.contains("0.0005 ether power: -"), "{said}");
+    assert!(said.contains("\n  an hour     ") && said.contains("0.0005 ether power: -"), "{said}");
     // Counted once: the other node's are its own.
     let others = other.done(&["node", "earnings"]);
     assert_eq!(wei(&others["gas"]), replayed(&site, &[other.address()]).await);
@@ -465,6 +482,8 @@ async fn exit_codes_tell_scripts_what_happened() {
     let nowhere = person.command(&["network"]).env("MUSTER", format!("{:?}", Address::repeat_byte(1))).output().unwrap();
     assert!(String::from_utf8_lossy(&nowhere.stderr).contains("there is no contract"));
     assert!(person.says(&["completions", "bash"]).contains("raise-stake"));
+    assert!(person.says(&["stores", "show", &Address::repeat_byte(7).to_string()]).contains("publishes no store"));
+    assert!(person.says(&["account", "list"]).starts_with("no keys: "));
 
     // A key file that is not there is not a wrong password.
     let missing = person.command(&["account", "show", "--account", "nobody"]).output().unwrap();
@@ -970,6 +989,8 @@ async fn an_owner_proposes_withdraws_and_hands_calls_over() {
     owner.done(&["admin", "transfer-ownership", &Address::ZERO.to_string()]);
     owner.done(&["admin", "withdraw-parameter", "unbonding"]);
     assert_eq!(rows(), [["parameter", "unbonding", "86400"]]);
+    let none = owner.fails(1, &["admin", "withdraw-parameter", "minStake"]);
+    assert!(none["error"].as_str().unwrap().contains("no change of minStake is proposed"), "{none}");
     owner.fails(1, &["admin", "renounce-upgrades"]);
 
     // For another sender, without a key and without sending anything.
