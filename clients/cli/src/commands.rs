@@ -8,9 +8,10 @@ use crate::{admin, earnings, exporter, keepalive, keeper, node, stores, task, wa
 
 /// Muster from the command line: run a node, have tasks run, keep a network going.
 ///
-/// Exit codes: 0 done, 1 another failure, 2 wrong usage, 3 refused by the contract, 4 no node answers, they contradict each other, or
-/// are of another chain, 5 not mined in time (run the same again: nothing is paid twice), or gas costs more than --max-gas-price, 6 no key,
-/// 7 the task ended without a result.
+/// Exit codes: 0 done, 1 another failure, 2 wrong usage, 3 refused by the contract.
+/// 4 no node answers, they contradict each other, or are of another chain.
+/// 5 not mined in time (run the same again: nothing is paid twice), or gas costs more than --max-gas-price.
+/// 6 no key, 7 the task ended without a result.
 #[derive(Parser)]
 #[command(name = "muster", version, max_term_width = 120)]
 pub struct Cli {
