@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -270,6 +271,9 @@ fn maybe_place<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Place>, D::E
     text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
+/// The memory in GiB with which the contract lets a node join.
+const VRAM: RangeInclusive<u16> = 1..=960;
+
 /// The most bytes that the contract keeps of an account's stores.
 const PUBLISHED: usize = 256;
 
@@ -374,6 +378,14 @@ impl Config {
                 node.name
             );
             ensure!(node.gpu_name.is_some() == node.vram.is_some(), "node {}: `gpu_name` and `vram` come together", node.name);
+            ensure!(
+                node.vram.is_none_or(|vram| VRAM.contains(&vram)),
+                "node {}: `vram` is {}, and a node can join with {} to {} GiB: without a card, write the memory that its tasks may take",
+                node.name,
+                node.vram.unwrap_or_default(),
+                VRAM.start(),
+                VRAM.end()
+            );
             ensure!(node.download.as_ref().is_none_or(|command| !command.is_empty()), "node {}: `download` is empty", node.name);
             // Two executors on a card take each other's memory, and time.
             let own = |other: &&Node| other.name != node.name && other.shares.is_none() && other.gpu_name.is_none();
@@ -592,6 +604,8 @@ mod tests {
             ("[\"true\"]", "[]"),
             ("name = \"gpu0\"", "name = \"gpu 0\""),
             ("name = \"gpu0\"", "name = \"gpu0\"\ngpu_name = \"RTX\""),
+            ("name = \"gpu0\"", "name = \"gpu0\"\ngpu_name = \"CPU\"\nvram = 0"),
+            ("name = \"gpu0\"", "name = \"gpu0\"\ngpu_name = \"CPU\"\nvram = 961"),
             ("name = \"gpu0\"", "name = \"gpu0\"\nspelt_wrong = 1"),
             ("1.5 ether", "1.5 finney"),
             ("\"0x7\"", "\"0xseven\""),

@@ -31,7 +31,7 @@ pub fn free(config: &Config) -> Result<u64> {
 }
 
 /// A store's directory, if it is one.
-fn directory(store: &str) -> Option<PathBuf> {
+pub fn directory(store: &str) -> Option<PathBuf> {
     match store.split_once("://") {
         None => Some(store.into()),
         Some(("file", path)) => Some(path.into()),

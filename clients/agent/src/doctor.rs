@@ -1,13 +1,14 @@
 //! `muster-agent doctor`: finds problems that would stop the agent, with a remedy for each.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use alloy::primitives::{B256, U256};
+use alloy::primitives::{Address, B256, U256};
 use anyhow::{bail, Result};
 use muster_client::observe::print;
 use muster_client::{
-    digest_of, parameter, private_directory, show_amount, Attempt, Bounds, Endpoints, Error, IMuster, Lock, Muster, Object, Seed,
+    digest_of, parameter, private_directory, show_amount, Attempt, Bounds, Endpoints, IMuster, Lock, Muster, Object, Seed,
     Settings, Stores, Trouble,
 };
 use serde_json::json;
@@ -15,7 +16,7 @@ use serde_json::json;
 use crate::config::{self, Config};
 use crate::executor::Executor;
 use crate::stream::{self, Through};
-use crate::{apart, disk, golden, gpu, journal, probes, shared, work};
+use crate::{apart, disk, golden, gpu, journal, probes, setup, shared, work};
 
 /// The remedy for an unavailable key.
 const KEY: &str = "set the variable, or check the file and its password, or the signer";
@@ -32,6 +33,65 @@ impl Findings {
         self.wrong += 1;
         print(format_args!("WRONG  {what}\n       {remedy}"));
     }
+}
+
+/// The folders that are not there before the checks: they are removed again, since the agent may run as another user. Folders in use
+/// hold something by then, and stay.
+struct Traces(BTreeSet<PathBuf>);
+
+impl Traces {
+    fn new(config: &Config) -> Self {
+        let works = config.nodes.iter().map(|node| config.work(node));
+        let mut places: Vec<PathBuf> = works.flat_map(|work| [work::results(&work), beside(&work)]).collect();
+        places.extend(config.store.put.iter().filter_map(|store| disk::directory(store)));
+        places.extend(config.hub.iter().map(|hub| hub.folder()));
+        places.extend(config.nodes.iter().filter_map(|node| node.executor.exchange.clone()));
+        places.push(config.home.clone());
+        let all = places.iter().flat_map(|place| place.ancestors()).filter(|place| !place.as_os_str().is_empty());
+        Self(all.filter(|place| !place.exists()).map(Path::to_path_buf).collect())
+    }
+}
+
+impl Drop for Traces {
+    fn drop(&mut self) {
+        // A folder comes after the one that it is in.
+        for place in self.0.iter().rev() {
+            let _ = std::fs::remove_dir(place);
+        }
+    }
+}
+
+/// The folder for the files of golden tasks, apart from those of an agent that may be running.
+fn beside(work: &Path) -> PathBuf {
+    work.join("doctor")
+}
+
+/// `1 node`, `2 nodes`.
+fn nodes(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "node" } else { "nodes" })
+}
+
+/// A key, and the node that it is to answer for.
+struct Holder {
+    own: Address,
+    operator: Address,
+    /// 0 if the operator never joined one.
+    number: u32,
+}
+
+impl Holder {
+    /// The stake with which the agent joins the node when it starts.
+    fn joins(&self, node: &config::Node) -> Option<U256> {
+        node.stake.filter(|_| self.number == 0 && self.operator == self.own)
+    }
+}
+
+/// The name that a node registers.
+struct Name {
+    name: String,
+    vram: u16,
+    /// Whether golden tasks have told the stack.
+    golden: bool,
 }
 
 /// A check that passed.
@@ -59,7 +119,8 @@ pub async fn run(path: &Path) -> Result<()> {
             bail!("nothing else can be checked");
         }
     };
-    good(&format!("configuration: {} nodes", config.nodes.len()));
+    let _traces = Traces::new(&config);
+    good(&format!("configuration: {}", nodes(config.nodes.len())));
     let home = private_directory(&config.home).map_err(anyhow::Error::from);
     match home.and_then(|()| Ok(tempfile::tempfile_in(&config.home)?)) {
         Ok(_) => good(&format!("home: {}", config.home.display())),
@@ -96,14 +157,14 @@ pub async fn run(path: &Path) -> Result<()> {
     // Held meanwhile: [stream] must not have the same address.
     let mut held = None;
     if let Some(at) = config.listen {
-        match (probes::listen(at).await, Lock::take(&config.home)) {
+        match (probes::listen(at).await, Lock::is_taken(&config.home)) {
             (Ok(listener), _) => {
                 good(&format!("listen: {at}"));
                 held = Some(listener);
             }
             // It is the agent itself that listens there.
-            (Err(_), Err(Error::InUse { .. })) => note(&format!("listen: {at} is in use, and an agent runs with this home")),
-            (Err(error), _) => {
+            (Err(_), true) => note(&format!("listen: {at} is in use, and an agent runs with this home")),
+            (Err(error), false) => {
                 found.bad(&format!("listen: {error:#}"), "end the program that listens there, or write another address");
             }
         }
@@ -114,9 +175,10 @@ pub async fn run(path: &Path) -> Result<()> {
     let muster = chain(&config, &mut found).await;
     for node in &config.nodes {
         print(format_args!("node {}", node.name));
+        let mut holder = None;
         match &muster {
             Some(muster) => {
-                key(&config, node, muster, &mut found).await;
+                holder = key(node, muster, &mut found).await;
                 terms(node, muster, &mut found).await;
             }
             // Checks without a chain.
@@ -126,7 +188,13 @@ pub async fn run(path: &Path) -> Result<()> {
             },
             None => {}
         }
-        machine(&config, node, muster.as_ref(), &mut found).await;
+        let name = machine(&config, node, &mut found).await;
+        if let (Some(muster), Some(holder)) = (&muster, &holder) {
+            if let Some(name) = name.as_ref().filter(|name| name.golden) {
+                named(node, muster, holder, name, &mut found).await;
+            }
+            pays(&config, node, muster, holder, name.as_ref(), &mut found).await;
+        }
     }
     match found.wrong {
         0 => Ok(()),
@@ -142,16 +210,18 @@ async fn shows(config: &Config, found: &mut Findings) {
     const ELSEWHERE: &str = "whether others reach it, only a reader elsewhere can tell";
     let Some(settings) = &config.stream else { return };
     let at = settings.listen;
-    let own = match (stream::listen(at).await, Lock::take(&config.home)) {
+    let own = match (stream::listen(at).await, Lock::is_taken(&config.home)) {
         (Ok(listener), _) => {
             good(&format!("stream: {at}, for {} readers", settings.listeners));
             Some(listener)
         }
-        (Err(_), Err(Error::InUse { .. })) => {
+        (Err(_), true) => {
             note(&format!("stream: {at} is in use, and an agent runs with this home"));
             None
         }
-        (Err(error), _) => return found.bad(&format!("stream: {error:#}"), "end what listens there, or write another address"),
+        (Err(error), false) => {
+            return found.bad(&format!("stream: {error:#}"), "end what listens there, or write another address")
+        }
     };
     let Some(url) = &settings.url else {
         return note("stream: without `url` nobody learns from the chain where answers are shown");
@@ -313,7 +383,7 @@ async fn chain(config: &Config, found: &mut Findings) -> Option<Muster> {
     }
 }
 
-async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut Findings) {
+async fn key(node: &config::Node, muster: &Muster, found: &mut Findings) -> Option<Holder> {
     let chain = muster.endpoints().chain().await.map_err(anyhow::Error::from);
     let signer = match chain {
         Ok(chain) => node.wallet(chain).await,
@@ -321,17 +391,23 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
     };
     let signer = match signer {
         Ok(signer) => signer,
-        Err(error) => return found.bad(&format!("key: {error:#}"), KEY),
+        Err(error) => {
+            found.bad(&format!("key: {error:#}"), KEY);
+            return None;
+        }
     };
-    good(&format!("key: {}", signer.address()));
-    let operator = node.operator.unwrap_or(signer.address());
+    let own = signer.address();
+    good(&format!("key: {own}"));
+    let operator = node.operator.unwrap_or(own);
     let number = match muster.read(IMuster::nodeOfCall { who: operator }).await {
         Ok(number) => number,
-        Err(error) => return found.bad(&format!("node: {error}"), "check the nodes of `rpc`"),
+        Err(error) => {
+            found.bad(&format!("node: {error}"), "check the nodes of `rpc`");
+            return None;
+        }
     };
     if number > 0 {
-        if operator != signer.address() {
-            let own = signer.address();
+        if operator != own {
             match muster.read(IMuster::workerOfCall { number }).await {
                 Ok(named) if named.worker == own => good(&format!("worker: {own} is named by the operator of node {number}")),
                 _ => found.bad(
@@ -353,7 +429,7 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
             Ok(view) => good(&format!("node {number}: {} open commitments", view.openCommitments)),
             Err(error) => found.bad(&format!("node {number}: {error}"), "check the nodes of `rpc`"),
         }
-    } else if node.stake.is_none() || operator != signer.address() {
+    } else if node.stake.is_none() || operator != own {
         found.bad(
             &format!("node: {operator} never joined one"),
             "join by `muster node join` under the name that is said below, or set `stake` (with the operator's own key)",
@@ -361,36 +437,72 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
     } else {
         note("node: it joins when the agent starts");
     }
-    let balance = muster.endpoints().ask::<U256>("eth_getBalance", json!([signer.address(), "latest"])).await;
-    let head = muster.endpoints().head().await;
-    if let (Ok(balance), Ok(head)) = (balance, head) {
-        let price = U256::from(head.base_fee_per_gas.unwrap_or_default()) * U256::from(2);
-        let gas = price * U256::from(config.gas_per_call) * U256::from(5);
-        let stake = if number == 0 { node.stake.unwrap_or_default() } else { U256::ZERO };
-        if balance < gas + stake {
-            let text = format!("balance: {}, where {} is the least", show_amount(balance), show_amount(gas + stake));
-            found.bad(&text, &format!("send ether to {}", signer.address()));
-        } else {
-            good(&format!("balance: {}", show_amount(balance)));
+    Some(Holder { own, operator, number })
+}
+
+/// Whether the key can pay what the agent will send first, and whether the contract lets it join.
+async fn pays(config: &Config, node: &config::Node, muster: &Muster, holder: &Holder, name: Option<&Name>, found: &mut Findings) {
+    let asked = async {
+        let balance = muster.endpoints().ask::<U256>("eth_getBalance", json!([holder.own, "latest"])).await?;
+        let head = muster.endpoints().head().await?;
+        let fee = match name.filter(|_| holder.number == 0) {
+            Some(Name { name, vram, .. }) => muster.name_fee(name, *vram).await?,
+            None => U256::ZERO,
+        };
+        anyhow::Ok((balance, head, fee, muster.least_stake().await?))
+    };
+    let (balance, head, fee, least) = match asked.await {
+        Ok(told) => told,
+        Err(error) => return found.bad(&format!("balance: {error:#}"), "check the nodes of `rpc`"),
+    };
+    if let Some(Name { name, vram, .. }) = name.filter(|_| !fee.is_zero()) {
+        note(&format!("nobody has used the name {name:?} with {vram} GiB, which costs {}", show_amount(fee)));
+    }
+    let stake = holder.joins(node);
+    let trouble = stake.and_then(|stake| setup::too_low(stake, least));
+    if let Some(trouble) = &trouble {
+        found.bad(&format!("stake: {trouble}"), &format!("set stake = \"{}\" or more", show_amount(least)));
+    }
+    let price = U256::from(head.base_fee_per_gas.unwrap_or_default()) * U256::from(2);
+    let gas = price * U256::from(config.gas_per_call) * U256::from(5);
+    // One amount, which suffices once the stake does.
+    let joining = stake.map_or(U256::ZERO, |stake| stake.max(least) + fee);
+    if balance < gas + joining {
+        let mut text = format!("balance: {}, where {} is the least", show_amount(balance), show_amount(gas + joining));
+        if stake.is_some() {
+            text += &format!(": {} of stake, {} for a new name, and gas", show_amount(joining - fee), show_amount(fee));
         }
+        return found.bad(&text, &format!("send ether to {}", holder.own));
+    }
+    good(&format!("balance: {}", show_amount(balance)));
+    let (Some(stake), None, Some(Name { name, vram, .. })) = (stake, trouble, name) else { return };
+    let tried = match setup::joining(node, name, *vram) {
+        Ok((call, _)) => muster.try_as(holder.own, call, stake + fee).await,
+        Err(error) => return found.bad(&format!("joining: {error:#}"), "correct `models`"),
+    };
+    if let Err(error) = tried {
+        found.bad(&format!("joining: {error}"), "the agent would send this call when it starts, and it would be refused");
     }
 }
 
-async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, found: &mut Findings) {
+async fn machine(config: &Config, node: &config::Node, found: &mut Findings) -> Option<Name> {
     let gpu = match gpu::find(node) {
         Ok(gpu) => gpu,
         Err(error) => {
-            return found.bad(&format!("GPU: {error:#}"), "check `nvidia-smi -L`, or describe the GPU by `gpu_name` and `vram`")
+            found.bad(&format!("GPU: {error:#}"), "check `nvidia-smi -L`, or describe the GPU by `gpu_name` and `vram`");
+            return None;
         }
     };
     good(&format!("GPU: {} of {} GiB", gpu.name, gpu.vram));
     let place = config.work(node);
     if let Err(error) = work::prepare(&place) {
-        return found.bad(&format!("work directory: {error:#}"), "make it writable");
+        found.bad(&format!("work directory: {error:#}"), "make it writable");
+        return None;
     }
     models(config, node, found);
     if let Some(owner) = &node.shares {
-        return good(&format!("executor: that of {owner}, which is tried there"));
+        good(&format!("executor: that of {owner}, which is tried there"));
+        return None;
     }
     if !apart::is_apart(&node.executor) {
         note("executor: it runs as the agent's own user, and could read its keys: set `user` or `container`");
@@ -406,16 +518,18 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
             }
         }
         Err(error) => {
-            return found.bad(&format!("executor: {error:#}"), "run its command by hand; the log has its standard error")
+            found.bad(&format!("executor: {error:#}"), "run its command by hand; the log has its standard error");
+            return None;
         }
     }
     let Some(golden) = node.golden() else {
-        return note("golden tasks: none; the name that is registered does not tell the stack");
+        note("golden tasks: none; the name that is registered does not tell the stack, and no model is tried");
+        return Some(Name { name: gpu::registered(&gpu.name, None), vram: gpu.vram, golden: false });
     };
-    // Apart from the files of an agent that may be running.
-    let place = place.join("doctor");
+    let place = beside(&place);
     if let Err(error) = private_directory(&place) {
-        return found.bad(&format!("work directory: {error}"), "make it writable");
+        found.bad(&format!("work directory: {error}"), "make it writable");
+        return None;
     }
     let within = Duration::from_secs(node.executor.golden_within);
     let examined = async {
@@ -438,12 +552,29 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
             good(&format!("golden tasks: both times in {} s, starts included", begun.elapsed().as_secs()));
             let name = gpu::registered(&gpu.name, stack.as_deref());
             good(&format!("golden tasks: the name is {name:?}, as two processes of the executor have it"));
-            if let Some(muster) = muster {
-                named(node, muster, &name, gpu.vram, found).await;
+            match golden::refused(&mut executor, &golden, &held(config, node), &place, within).await {
+                Ok(refused) => refused.iter().for_each(|(model, reason)| {
+                    found.bad(
+                        &format!("model: the executor runs no golden task that needs {model}: {reason}"),
+                        "take it out of `models`, or start an executor that runs it: the node would be given such tasks, and fail",
+                    );
+                }),
+                Err(error) => found.bad(&format!("model: {error:#}"), "the executor must answer golden tasks with each model"),
             }
+            Some(Name { name, vram: gpu.vram, golden: true })
         }
-        Err(error) => found.bad(&format!("golden tasks: {error:#}"), "the executor must answer them, each time alike"),
+        Err(error) => {
+            found.bad(&format!("golden tasks: {error:#}"), "the executor must answer them, each time alike");
+            None
+        }
     }
+}
+
+/// The models of all nodes that use a node's executor, as tasks name them.
+fn held(config: &Config, node: &config::Node) -> BTreeSet<String> {
+    let names = config.names();
+    let ids = config.nodes.iter().filter(|other| other.card() == node.name).filter_map(|other| other.model_ids().ok()).flatten();
+    ids.map(|id| names.get(&id).cloned().unwrap_or_else(|| format!("{id:#012x}"))).collect()
 }
 
 /// Whether a node's models are there, or can be downloaded.
@@ -491,26 +622,22 @@ async fn terms(node: &config::Node, muster: &Muster, found: &mut Findings) {
 }
 
 /// Whether the node is registered with its real name and memory.
-async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, found: &mut Findings) {
-    let own = async {
-        let chain = muster.endpoints().chain().await.ok()?;
-        Some(node.wallet(chain).await.ok()?.address())
-    };
-    let operator = match node.operator {
-        Some(operator) => Some(operator),
-        None => own.await,
-    };
-    let Some(operator) = operator else { return };
-    let Ok(number) = muster.read(IMuster::nodeOfCall { who: operator }).await else { return };
+async fn named(node: &config::Node, muster: &Muster, holder: &Holder, name: &Name, found: &mut Findings) {
+    let (number, Name { name, vram, .. }) = (holder.number, name);
     if number == 0 {
         if node.stake.is_none() {
-            note(&format!("to join: muster node join --gpu '{name}' --vram {vram}, and --model for each that it holds"));
+            let mut line = format!("to join: muster node join --gpu '{name}' --vram {vram}");
+            for model in &node.models {
+                line += " --model ";
+                line += model;
+            }
+            note(&line);
         }
-        return name_is_paid(node, muster, operator, name, vram, found).await;
+        return;
     }
     let Ok(view) = muster.read(IMuster::nodeCall { number }).await else { return };
     let Ok(registered) = muster.read(IMuster::gpuNameCall { group: view.gpu }).await else { return };
-    if registered != name || view.vram != vram {
+    if registered != *name || view.vram != *vram {
         let text =
             format!("node {number} is registered as {registered:?} with {} GiB, and is {name:?} with {vram} GiB", view.vram);
         found.bad(
@@ -518,29 +645,5 @@ async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, foun
             "its answers may not agree with its group's: put the stack back as it was; a name cannot be changed, so a node that is to \
              have another quits and joins again, with another stake until its own is returned",
         );
-    }
-}
-
-/// Whether the account that will join can pay for a new name, beside the stake.
-async fn name_is_paid(
-    node: &config::Node,
-    muster: &Muster,
-    operator: alloy::primitives::Address,
-    name: &str,
-    vram: u16,
-    found: &mut Findings,
-) {
-    let Ok(fee) = muster.name_fee(name, vram).await else { return };
-    let Ok(balance) = muster.endpoints().ask::<U256>("eth_getBalance", json!([operator, "latest"])).await else { return };
-    if fee.is_zero() {
-        return;
-    }
-    let text = format!("nobody has used the name {name:?} with {vram} GiB, which costs {}", show_amount(fee));
-    let Some(stake) = node.stake else { return note(&text) };
-    if balance < stake + fee {
-        let remedy = format!("send ether to {operator}: {} beside gas, stake included", show_amount(stake + fee));
-        found.bad(&text, &remedy);
-    } else {
-        note(&text);
     }
 }

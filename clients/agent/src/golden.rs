@@ -1,6 +1,7 @@
 //! Golden tasks: tasks with an executor's known answers. The hash of these answers names the stack, so that nodes with bit-identical
 //! answers are grouped together. Later the same tasks show whether the answers are still the same.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -126,6 +127,43 @@ pub async fn again(executor: &mut Executor, first: &Answered, place: &Path, work
     }
     ensure!(*first == second, "the golden tasks have changed meanwhile");
     Ok(())
+}
+
+/// The models of which the executor runs no task, each with its reason: it is given the golden tasks, needing that model instead of
+/// their own. Models that the golden tasks themselves need were tried by [`answers`].
+///
+/// # Errors
+/// If a task cannot be read.
+pub async fn refused(
+    executor: &mut Executor,
+    place: &Path,
+    models: &BTreeSet<String>,
+    work: &Path,
+    within: Duration,
+) -> Result<Vec<(String, String)>> {
+    let files = tasks(place)?;
+    let mut refused = Vec::new();
+    for model in models {
+        let mut why = None;
+        for (number, file) in files.iter().enumerate() {
+            let mut run = prepare(file, &format!("model-{number}"), work, within)?;
+            if run.models.contains(model) {
+                why = None;
+            } else {
+                run.models = vec![model.clone()];
+                why = match executor.run(&run, within).await {
+                    Ran::Done => None,
+                    Ran::Failed(_, reason) => Some(reason),
+                };
+            }
+            let _ = (fs::remove_file(&run.input), fs::remove_file(&run.output));
+            if why.is_none() {
+                break;
+            }
+        }
+        refused.extend(why.map(|why| (model.clone(), why)));
+    }
+    Ok(refused)
 }
 
 /// Whether the answers are the same with as many tasks at a time as the executor takes. Only then may compared tasks run beside others.

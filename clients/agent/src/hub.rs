@@ -298,9 +298,14 @@ impl Hub {
         Ok(gone)
     }
 
+    /// The folder of the models.
+    pub fn folder(&self) -> PathBuf {
+        self.cache.join("hub")
+    }
+
     /// The models that this agent has fetched, the least recently used first.
     pub fn models(&self) -> Result<Vec<Kept>> {
-        let folder = self.cache.join("hub");
+        let folder = self.folder();
         if !folder.is_dir() {
             fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
         }

@@ -88,7 +88,11 @@ async fn main() -> ExitCode {
     }
     let done = match cli.command {
         Command::Run => run(&cli.config).await,
-        Command::Doctor => doctor::run(&cli.config).await,
+        // Broken off, it still removes its folders.
+        Command::Doctor => tokio::select! {
+            done = doctor::run(&cli.config) => done,
+            _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("broken off")),
+        },
         Command::Init(asked) => init::run(&cli.config, &asked).await,
         Command::Fetch { model } => fetch(&cli.config, &model).await,
     };

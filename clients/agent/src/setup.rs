@@ -216,17 +216,30 @@ async fn employ(shared: &Shared, node: &config::Node, account: &Account, number:
     Ok(())
 }
 
+/// The trouble with a stake that is less than joining takes now, in words that `doctor` says, too.
+pub fn too_low(stake: U256, least: U256) -> Option<String> {
+    (stake < least).then(|| format!("`stake` is {}, and joining takes {} at least", show_amount(stake), show_amount(least)))
+}
+
+/// The call with which a node joins, and the models to report after it.
+pub fn joining(node: &config::Node, name: &str, vram: u16) -> Result<(IMuster::joinCall, Vec<u64>)> {
+    let mut models = node.model_ids()?;
+    let later = models.split_off(models.len().min(CALL_MODELS));
+    Ok((IMuster::joinCall { gpuName: name.into(), vram, models }, later))
+}
+
 async fn join(shared: &Shared, node: &config::Node, account: &Account, operator: Address, name: &str, vram: u16) -> Result<u32> {
     let Some(stake) = node.stake else {
         bail!("{operator} never joined a node: join it as {name:?} with {vram} GiB, or set `stake`");
     };
     ensure!(operator == account.address(), "{operator} never joined a node, and a worker cannot join it");
     let muster = &shared.chain.muster;
+    if let Some(trouble) = too_low(stake, muster.least_stake().await?) {
+        bail!(trouble);
+    }
     let fee = muster.name_fee(name, vram).await?;
-    let mut models = node.model_ids()?;
-    let later = models.split_off(models.len().min(CALL_MODELS));
+    let (call, later) = joining(node, name, vram)?;
     say!("{}: joining as {name:?} with {} and {} for a new name", node.name, show_amount(stake), show_amount(fee));
-    let call = IMuster::joinCall { gpuName: name.into(), vram, models };
     account.call_once("join", call, stake + fee).await.context("the node cannot join")?;
     for models in later.chunks(CALL_MODELS) {
         account.call(IMuster::reportDownloadedCall { models: models.to_vec() }, U256::ZERO).await?;

@@ -5,12 +5,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use alloy::primitives::{Address, U256};
+use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use axum::extract::Path;
 use axum::routing::{get as get_at, post};
-use muster_client::{digest_of, Account, Event, IMuster};
+use muster_client::{digest_of, show_amount, Account, Event, IMuster};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, inputs_by, journal, Agent, Running, Site};
 
 async fn status(site: &Site, agent: &Agent) -> u8 {
@@ -389,7 +389,9 @@ async fn who_joins_by_hand_under_the_name_that_the_doctor_says_works() {
     let mut site = Site::new(&[]).await;
     let agent = site.agent("gpu0").await;
     let path = agent.home.join("agent.toml");
-    let text = std::fs::read_to_string(&path).unwrap().replace(&format!("stake = \"{}\"", agent.stake), "");
+    let text = std::fs::read_to_string(&path)
+        .unwrap()
+        .replace(&format!("stake = \"{}\"", agent.stake), "models = [\"ours/one\", \"0x7\"]");
     std::fs::write(&path, text).unwrap();
     let doctor = agent.command(&["doctor"]).output().unwrap();
     let said = String::from_utf8_lossy(&doctor.stdout).to_string();
@@ -398,6 +400,7 @@ async fn who_joins_by_hand_under_the_name_that_the_doctor_says_works() {
     let operator = site.account_of(agent.key, "operator").await;
     let fee = site.muster.name_fee(name, 24).await.unwrap();
     assert!(said.contains("nobody has used the name"), "{said}");
+    assert!(said.contains("' --vram 24 --model ours/one --model 0x7\n"), "{said}");
     let call = IMuster::joinCall { gpuName: name.into(), vram: 24, models: vec![] };
     operator.call(call, U256::from(agent.stake) + fee).await.unwrap();
     let doctor = agent.command(&["doctor"]).output().unwrap();
@@ -801,6 +804,102 @@ async fn the_doctor_says_what_is_wrong() {
         let (well, found) = text(&agent);
         assert!(!well && found.contains(said), "{said} is not in\n{found}");
     }
+}
+
+/// Its success, and its findings.
+fn doctor(agent: &Agent) -> (bool, String) {
+    let output = agent.command(&["doctor"]).output().unwrap();
+    (output.status.success(), String::from_utf8_lossy(&output.stdout).to_string())
+}
+
+#[tokio::test]
+async fn the_doctor_compares_the_stake_with_what_joining_takes() {
+    let mut site = Site::new(&[]).await;
+    let mut agent = site.agent("gpu0").await;
+    let least = site.muster.least_stake().await.unwrap();
+    assert_eq!(least, U256::from(agent.stake));
+    let (well, said) = doctor(&agent);
+    assert!(well && !said.contains("WRONG"), "{said}");
+    agent.stake -= 1;
+    agent.configure(&site);
+    let (well, said) = doctor(&agent);
+    let trouble = format!("`stake` is {}, and joining takes {} at least", show_amount(agent.stake), show_amount(least));
+    assert!(!well && said.contains(&format!("WRONG  stake: {trouble}\n       set stake = \"{}\"", show_amount(least))), "{said}");
+    // `run` says the same, and pays nothing.
+    let running = agent.start(None);
+    site.until("it does not begin", async || agent.log().contains(&trouble).then_some(())).await;
+    drop(running);
+    assert_eq!(calls_by(&site, agent.key).await, [[0; 4]; 0]);
+    // Without ether it asks for one amount: of the least stake, the name and gas.
+    let poor = B256::repeat_byte(0x5a);
+    let name = said.split_once("the name is \"").unwrap().1.split_once('"').unwrap().0.to_string();
+    let fee = site.muster.name_fee(&name, 24).await.unwrap();
+    agent.key = poor;
+    agent.configure(&site);
+    let (well, said) = doctor(&agent);
+    let asked = format!(" is the least: {} of stake, {} for a new name, and gas\n", show_amount(least), show_amount(fee));
+    assert!(!well && said.contains("WRONG  balance: 0") && said.contains(&asked), "{said}");
+    assert_eq!(said.matches("send ether to").count(), 1, "{said}");
+    // The contract has other reasons to refuse: the call itself is tried.
+    let key = site.key(3 * least.to::<u64>()).await;
+    (agent.key, agent.stake) = (key, least.to());
+    agent.configure(&site);
+    site.world.rule(IMuster::setPausedCall { on: true }).await;
+    let (well, said) = doctor(&agent);
+    assert!(!well && said.contains("WRONG  joining: ") && said.contains("PausedByOwner"), "{said}");
+}
+
+#[tokio::test]
+async fn the_doctor_finds_a_model_that_the_executor_does_not_run() {
+    let mut site = Site::new(&[]).await;
+    let mut agent = site.agent("gpu0").await;
+    let executors = concat!(env!("CARGO_MANIFEST_DIR"), "/executors");
+    let program = format!(
+        r#"import shutil, sys
+sys.path.insert(0, {executors:?})
+import lines
+def run(task):
+    others = [name for name in task["models"] if name != "ours/known"]
+    if others:
+        raise lines.TaskFault(f"this node runs ours/known, not {{', '.join(others)}}")
+    shutil.copyfile(task["input"], task["output"])
+lines.serve("one", "1", ["gpt"], "", run)
+"#
+    );
+    let file = agent.home.join("one.py");
+    std::fs::write(&file, program).unwrap();
+    agent.executor = format!("command = [\"python3\", \"-B\", {file:?}]\ndirectory = {:?}", agent.home);
+    let mut says = |models: &str| {
+        agent.node_more = format!("models = {models}");
+        agent.configure(&site);
+        doctor(&agent)
+    };
+    let (well, said) = says(r#"["ours/known"]"#);
+    assert!(well && !said.contains("WRONG"), "{said}");
+    let (well, said) = says(r#"["ours/known", "foo/unknown-model"]"#);
+    let found = "WRONG  model: the executor runs no golden task that needs foo/unknown-model: this node runs ours/known, not";
+    assert!(!well && said.contains(found) && said.matches("WRONG").count() == 1, "{said}");
+}
+
+#[tokio::test]
+async fn the_doctor_leaves_nothing_behind() {
+    let mut site = Site::new(&[]).await;
+    let mut agent = site.agent("gpu0").await;
+    let (state, results) = (agent.home.join("state"), agent.home.join("fresh/results"));
+    agent.stores = Some(format!("get = [{results:?}]\nput = [{results:?}]"));
+    agent.more = format!("listen = \"{}\"\n[hub]\ncache = {:?}\nmost = 1000", free(), agent.home.join("cache"));
+    agent.configure(&site);
+    let (well, said) = doctor(&agent);
+    assert!(well && said.contains("ok     store of results"), "{said}");
+    for place in [&state, &results, &agent.home.join("fresh"), &agent.home.join("cache")] {
+        assert!(!place.exists(), "{} is left: {said}", place.display());
+    }
+    // Folders that are there stay as they are.
+    std::fs::create_dir_all(&results).unwrap();
+    std::fs::create_dir(&state).unwrap();
+    let (well, said) = doctor(&agent);
+    assert!(well && results.is_dir(), "{said}");
+    assert_eq!(std::fs::read_dir(&state).unwrap().count() + std::fs::read_dir(&results).unwrap().count(), 0, "{said}");
 }
 
 #[tokio::test]

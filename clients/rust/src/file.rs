@@ -96,4 +96,10 @@ impl Lock {
         }
         Ok(Self { _file: file })
     }
+
+    /// Whether a process has the directory; creates nothing.
+    #[must_use]
+    pub fn is_taken(place: &Path) -> bool {
+        File::open(place.join("lock")).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    }
 }

@@ -129,6 +129,15 @@ impl Muster {
         }
     }
 
+    /// The least stake that joining takes now, beside the fee for a new name.
+    ///
+    /// # Errors
+    /// The nodes' failure.
+    pub async fn least_stake(&self) -> Result<U256, Error> {
+        let stake_unit = self.read(IMuster::overviewCall {}).await?.stakeUnit;
+        Ok(self.parameter(parameter::MIN_STAKE).await? * U256::from(stake_unit))
+    }
+
     /// The gas that a call by an account would take in the next block, including that of its data on L1.
     pub async fn gas<C: SolCall>(&self, from: Address, call: &C, value: U256) -> Result<u64, Error> {
         self.endpoints.gas(from, &self.request(call, value)).await
