@@ -94,12 +94,18 @@ impl Which {
         Ok(session.muster.read(IMuster::locateCall { id: self.id, nodeHint: node, ticketHint: ticket }).await?)
     }
 
-    pub async fn show(&self, session: &Session) -> Result<Report> {
+    /// Its present state and its events, of which there must be one or the other.
+    async fn known(&self, session: &Session) -> Result<(IMuster::TaskView, Vec<Past>)> {
         let events = self.events(session).await?;
         let view = self.locate(session, &events).await?;
         if events.is_empty() && view.status == 0 {
             bail!("nothing is known of task {} in the last {} days: --days looks further back", self.id, self.days);
         }
+        Ok((view, events))
+    }
+
+    pub async fn show(&self, session: &Session) -> Result<Report> {
+        let (view, events) = self.known(session).await?;
         let at = ["", "Pending", "queued", "running", "committed", "waiting for its validators", "in a validation group"];
         let state = match ending(&events) {
             _ if view.status > 0 => (*at.get(view.status as usize).unwrap_or(&"unknown")).to_string(),
@@ -125,7 +131,7 @@ impl Which {
     }
 
     pub async fn cancel(&self, session: &Session) -> Result<Report> {
-        let view = self.locate(session, &self.events(session).await?).await?;
+        let (view, _) = self.known(session).await?;
         let call = IMuster::cancelCall { id: self.id, ticket: view.ticket };
         session.call(call, U256::ZERO, &format!("task {} cancelled", self.id)).await
     }

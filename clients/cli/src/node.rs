@@ -227,7 +227,7 @@ pub async fn show(session: &Session, which: &Which) -> Result<Report> {
     };
     if view.parked == 1 || view.parked == 2 {
         let left = view.parkedUntil.saturating_sub(now);
-        let why = if view.excluded { "H is too low" } else { "draws are due, or it waits for others" };
+        let why = if view.excluded { "H is too low" } else { "draws are due, it waits for others, or it rests after an error" };
         line("apart", format!("{why}: for {left} s more"));
     }
     // The record of a free node keeps the values of its last task.

@@ -1,7 +1,7 @@
 //! The network as it is, and its events as they come.
 
 use alloy::primitives::{Address, U256};
-use anyhow::Result;
+use anyhow::{ensure, Result};
 use clap::Args;
 use muster_client::{abi, parameter, show_amount, Batch, Cursor, Events, IMuster, Reading};
 use serde_json::json;
@@ -31,7 +31,7 @@ pub async fn network(session: &Session) -> Result<Report> {
     let view = session.muster.read(IMuster::overviewCall {}).await?;
     let head = session.endpoints().head().await?;
     let minimum = session.muster.parameter(parameter::MIN_STAKE).await? * U256::from(view.stakeUnit);
-    let text = format!(
+    let mut text = format!(
         "Muster {} on chain {}, block {}{}\n  nodes      {} joined of {} ever, largest stake {}, least {}\n  \
          tasks      {} created; {} pending, {} queued of {} at most\n  groups     {} open\n  \
          reserve    {}\n  burnt      {}\n  treasury   {} for {}\n  owner      {}",
@@ -54,9 +54,13 @@ pub async fn network(session: &Session) -> Result<Report> {
         view.treasury,
         view.owner,
     );
-    let nodes = session
-        .endpoints()
-        .standing()
+    let standing = session.endpoints().standing();
+    for node in &standing {
+        if let Some(fault) = &node.fault {
+            text += &format!("\n  not asked  {}: {fault}", node.node);
+        }
+    }
+    let nodes = standing
         .into_iter()
         .map(|node| json!({ "node": node.node, "fault": node.fault.map(|fault| fault.to_string()), "head": node.head }));
     let json = json!({
@@ -75,10 +79,9 @@ impl Watch {
     pub async fn run(&self, session: &Session) -> Result<()> {
         let endpoints = session.endpoints().clone();
         let (contract, chain) = (session.muster.address(), endpoints.chain().await?);
-        let start = match self.from {
-            Some(block) => block,
-            None => endpoints.head().await?.number + 1,
-        };
+        let next = endpoints.head().await?.number + 1;
+        let start = self.from.unwrap_or(next);
+        ensure!(start <= next, "block {start} has not come yet: the next is {next}");
         let reading = Reading { wake: session.options.ws_url.clone(), ..Reading::default() };
         let mut events = match &self.cursor {
             Some(place) => Events::open(endpoints, contract, start, place.clone(), reading).await?,

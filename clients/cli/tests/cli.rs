@@ -507,6 +507,12 @@ async fn exit_codes_tell_scripts_what_happened() {
     let second = task(&person, "60000");
     let shown = person.done(&["task", "show", &second.to_string()]);
     assert_eq!(shown["status"], 2, "{first} runs, so {second} is queued");
+    let none = person.fails(1, &["task", "cancel", "99"]);
+    assert!(none["error"].as_str().unwrap().contains("nothing is known of task 99"), "{none}");
+    let early = person.fails(1, &["watch", "--from", "1000000"]);
+    assert!(early["error"].as_str().unwrap().contains("has not come yet"), "{early}");
+    let faulty = person.command(&["network"]).env("ETH_RPC_URL", format!("{},http://127.0.0.1:1", person.url)).output().unwrap();
+    assert!(String::from_utf8_lossy(&faulty.stdout).contains("not asked  http://127.0.0.1:1"), "{faulty:?}");
     person.done(&["task", "cancel", &second.to_string()]);
     person.fails(7, &["task", "result", &second.to_string()]);
     person.fails(7, &["task", "watch", &second.to_string()]);
