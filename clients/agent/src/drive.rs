@@ -17,6 +17,8 @@ use crate::say;
 const AVAILABLE: u8 = 1;
 const BUSY: u8 = 2;
 const PENDING_PAUSE: u8 = 3;
+/// As in `IMuster.NodeView.parked`.
+pub const APART: u8 = 1;
 /// As in `IMuster.NodeView.parked`: often nobody else makes the draw that such a node waits for.
 pub const RESERVED: u8 = 3;
 
@@ -124,6 +126,20 @@ pub async fn for_the_idle(
     Ok((None, nodes))
 }
 
+/// An action in the log's words.
+fn said(what: What) -> String {
+    match what {
+        What::Poke(_) => "asked for a queued task, or for its return to work,".into(),
+        What::Expire(_, id) => format!("ended its overdue task {id}"),
+        What::Pause(_) => "ended its rest, so that it pauses,".into(),
+        What::Draw(id) => format!("made the draws from task {id} on, as nobody else did,"),
+        What::Form(id) => format!("drew the validators from task {id} on, as nobody else did,"),
+        What::Settle(id, _) => format!("had task {id} judged, as nobody else did,"),
+        What::Free(node, id) => format!("had task {id} of node {node} validated or ended, as nobody else did,"),
+        What::Block(number) => format!("made the block after {number}, as nobody else did,"),
+    }
+}
+
 /// Acts, unless the call would be refused because another was quicker.
 pub async fn carry_out(answers: &Answers, what: What) -> Result<()> {
     let calls: Vec<Vec<u8>> = match what {
@@ -142,7 +158,7 @@ pub async fn carry_out(answers: &Answers, what: What) -> Result<()> {
         let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
         match answers.account.send_once(&format!("drive {stamp}-{at}"), Bytes::from(input), U256::ZERO).await {
             Ok(done) => {
-                say!("{}: {what:?}, because nobody else did, in transaction {}", answers.name, done.receipt.transaction_hash);
+                say!("{}: {} in transaction {}", answers.name, said(what), done.receipt.transaction_hash);
                 answers.note(&done.events);
                 return Ok(());
             }
@@ -167,6 +183,18 @@ mod tests {
         assert!(drive.rest().is_some_and(|rest| rest <= Duration::from_hours(1)));
         assert_eq!(drive.consider(None, Duration::ZERO..Duration::ZERO), None);
         assert_eq!(drive.rest(), None);
+    }
+
+    #[test]
+    fn the_log_says_actions_in_words() {
+        for (what, text) in [
+            (What::Poke(1), "asked for a queued task, or for its return to work,"),
+            (What::Expire(1, 7), "ended its overdue task 7"),
+            (What::Draw(7), "made the draws from task 7 on, as nobody else did,"),
+            (What::Free(3, 7), "had task 7 of node 3 validated or ended, as nobody else did,"),
+        ] {
+            assert_eq!(said(what), text);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The GPU: its identity, and whether it still answers. NVIDIA's library is loaded when needed; without it the configuration
 //! describes the GPU.
 
-use anyhow::{bail, Context, Result};
+use anyhow::{anyhow, bail, Context, Result};
 use nvml_wrapper::{Device, Nvml};
 
 use crate::config;
@@ -43,7 +43,7 @@ pub struct Found {
 /// # Errors
 /// If there is no library, or one of the cards does not answer.
 pub fn all() -> Result<Vec<Found>> {
-    let nvml = Nvml::init().context("no NVIDIA library: install the driver, or write `gpu_name` and `vram` by hand")?;
+    let nvml = open().context("no NVIDIA library: install the driver, or write `gpu_name` and `vram` by hand")?;
     let count = nvml.device_count().context("NVIDIA's library does not say how many cards there are")?;
     (0..count)
         .map(|number| {
@@ -52,6 +52,11 @@ pub fn all() -> Result<Vec<Found>> {
             Ok(Found { gpu, divided: is_divided(&device) })
         })
         .collect()
+}
+
+/// NVIDIA's library; its error says once which file is missing, though each of its causes repeats that.
+fn open() -> Result<Nvml> {
+    Nvml::init().map_err(|error| anyhow!("{error}"))
 }
 
 fn describe(device: &Device<'_>) -> Result<Gpu> {
@@ -72,7 +77,7 @@ pub fn find(node: &config::Node) -> Result<Gpu> {
     if let (Some(name), Some(vram)) = (&node.gpu_name, node.vram) {
         return Ok(Gpu { name: name.clone(), vram, uuid: node.gpu.clone().filter(|gpu| gpu.parse::<u32>().is_err()) });
     }
-    let nvml = Nvml::init().context("no NVIDIA library: set `gpu_name` and `vram`, or install the driver")?;
+    let nvml = open().context("no NVIDIA library: set `gpu_name` and `vram`, or install the driver")?;
     let device = device(&nvml, node.gpu.as_deref())?;
     let gpu = describe(&device)?;
     if is_divided(&device) {
@@ -89,7 +94,7 @@ pub fn lost(uuid: &str) -> Option<String> {
 /// Checks a GPU; an error means that it is lost. Nothing is known of one that the configuration describes.
 pub fn look(gpu: &Gpu) -> Result<Option<Vitals>> {
     let Some(uuid) = &gpu.uuid else { return Ok(None) };
-    let nvml = match Nvml::init() {
+    let nvml = match open() {
         Ok(nvml) => nvml,
         // Parts of GPUs and other makers' GPUs appear on machines without the library, too.
         Err(_) if !uuid.starts_with("GPU-") => return Ok(None),

@@ -178,7 +178,8 @@ fn written(asked: &Asked, cards: &[Found], told: &Told, free: Option<u64>) -> St
             continue;
         }
         for (other, count) in told.names.iter().filter(|(other, _)| other.split('+').next() == Some(name)) {
-            line(format_args!("# {count} nodes are called {}", quoted(other)));
+            let are = if *count == 1 { "node is" } else { "nodes are" };
+            line(format_args!("# {count} {are} called {}", quoted(other)));
         }
         let fit = suggested(vram, free, told);
         for (model, executor, gb, least) in &fit {

@@ -104,6 +104,8 @@ pub struct Node {
     held: Vec<u64>,
     /// Whether a task waits that it would refuse.
     heed: Heed,
+    /// The end of the last rest that the log names.
+    rests: u64,
 }
 
 /// Whether a task's deadline has passed, so that no answer counts any more.
@@ -154,6 +156,7 @@ impl Node {
             free: false,
             held: Vec::new(),
             heed: Heed::default(),
+            rests: 0,
         })
     }
 
@@ -293,6 +296,7 @@ impl Node {
             self.watchdog.look(&self.ready.answers, gpu)?;
         }
         self.is_judged(view.status)?;
+        self.tell_rest(&view, head.timestamp);
         let ready = self.tested && view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
         let open = jobs.len();
         if self.weigh_at.is_none_or(|(at, jobs)| at <= Instant::now() || jobs < open) {
@@ -597,7 +601,7 @@ impl Node {
                 if self.testing.is_none() {
                     self.test_at = Some(Instant::now());
                 }
-                let text = format!("task {task} failed, the {}. in a row: {why}", self.failures);
+                let text = format!("task {task} failed ({} in a row): {why}", self.failures);
                 if self.failures >= FAILURES_MOST && !self.golden {
                     self.test_at = Some(Instant::now() + self.retest_after());
                     self.answers().begin(FAILURES, &text)?;
@@ -711,6 +715,17 @@ impl Node {
             Called::Refused(refusal) => say!("{}: models not reported: {refusal}", self.name()),
         }
         models.iter().try_for_each(|model| journal.forget_download(number, *model))
+    }
+
+    /// Logs each rest once: the node gets no task meanwhile.
+    fn tell_rest(&mut self, view: &IMuster::NodeView, now: u64) {
+        let until = view.parkedUntil;
+        if view.parked != drive::APART || until <= now || until == self.rests {
+            return;
+        }
+        self.rests = until;
+        let why = if view.excluded { "its reliability is too low" } else { "it has reported an error" };
+        say!("{}: rests for {} s, until {until}: {why}", self.name(), until - now);
     }
 
     /// Reports a node that is another key's: it takes no tasks.

@@ -1,5 +1,7 @@
 //! An executor's lines of JSON (`executor.schema.json`).
 
+use std::fmt;
+
 use anyhow::{ensure, Context, Result};
 use serde::Deserialize;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
@@ -57,6 +59,17 @@ pub enum Fault {
     /// report it.
     #[serde(skip)]
     World,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Fault::Task => "no node could run it",
+            Fault::Node => "this node could not run it",
+            Fault::Time => "this node did not run it in time",
+            Fault::World => "the cause is not this node",
+        })
+    }
 }
 
 /// The next line of the executor.

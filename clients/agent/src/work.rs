@@ -130,7 +130,7 @@ impl Work {
 
     /// Answers with an error.
     fn fail(&mut self, Failure(fault, code, why): Failure) -> Result<(Fault, String)> {
-        say!("{}: task {} failed, by fault of the {fault:?}: {why}", self.node.name, self.job.task);
+        say!("{}: task {} failed; {fault}: {why}", self.node.name, self.job.task);
         let opening = if self.job.redundancy == 0 {
             Opening { kind: 1, value: B256::left_padding_from(&[code]), salt: B256::ZERO }
         } else {

@@ -806,6 +806,29 @@ async fn the_doctor_says_what_is_wrong() {
     }
 }
 
+#[tokio::test]
+async fn the_log_says_that_a_node_rests_after_an_error() {
+    let mut site = Site::new(&[]).await;
+    let agent = site.agent("gpu0").await;
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let application = site.account(10_000_000).await;
+    agent.behave("fails");
+    let id = site.task(&application, gpt(0), "fails", 70_000).await;
+    site.event("an error", |event| matches!(event, Event::TaskErrorReported(e) if e.id == id).then_some(())).await;
+    let until = site.view(site.node_of(agent.key).await).await.parkedUntil;
+    let rests = format!("until {until}: it has reported an error");
+    site.until("it says so", async || agent.log().contains(&rests).then_some(())).await;
+    let log = agent.log();
+    assert!(log.contains("gpu0: rests for ") && log.matches(&rests).count() == 1, "{log}");
+    for said in [
+        format!("gpu0: task {id} failed; this node could not run it: as it was told"),
+        format!("gpu0: task {id} failed (1 in a row): as it was told"),
+    ] {
+        assert!(log.contains(&said), "{said} is not in\n{log}");
+    }
+}
+
 /// Its success, and its findings.
 fn doctor(agent: &Agent) -> (bool, String) {
     let output = agent.command(&["doctor"]).output().unwrap();
@@ -981,7 +1004,7 @@ async fn what_it_is_too_late_for_it_ends_itself() {
     assert_eq!(reason.await, 0);
     until_status(&site, &agent, 1).await;
     // It expires the overdue task before it hears of it. Nor does it try again and again.
-    site.until("it says so", async || agent.log().contains("Expire(").then_some(())).await;
+    site.until("it says so", async || agent.log().contains(": ended its overdue task ").then_some(())).await;
     assert!(agent.log().matches("the self-test passed").count() < 5, "it does not try again and again: {}", agent.log());
     let id = site.task(&application, gpt(0), "in time", 70_000).await;
     site.event("an answer", |event| if let Event::TaskSucceeded(e) = event { (e.id == id).then_some(()) } else { None }).await;
