@@ -29,6 +29,7 @@ use crate::{
     environment::{number, variable},
     parameters::in_words,
     router::{self, bound_initcode, initcode, Router, Step},
+    settings,
 };
 
 /// The contract that users call: no program, but code of the EVM.
@@ -37,6 +38,8 @@ pub const ROUTER: &str = "router";
 pub(crate) const ADMIN: &str = "admin";
 /// The variable by which a released `muster-dev` finds the programs released with it.
 pub const RELEASED: &str = "MUSTER_PROGRAMS";
+/// How the lines begin and end that ask for another run.
+pub(crate) const AGAIN: &str = "once this is run again after";
 /// Chains on which nothing is worth anything: a node of nitro's, of anvil's or hardhat's, of geth's.
 const DEVELOPMENT_CHAINS: [u64; 3] = [412_346, 31_337, 1_337];
 
@@ -283,6 +286,8 @@ pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Depl
     );
     complete(config)?;
     let parameters = config.parameters_on(chain.id)?;
+    let faults = settings::faults(&config.terms(), &parameters);
+    ensure!(faults.is_empty(), "nothing is sent, since the contract would refuse it: {}", faults.join("; "));
     let mut deployment = known(config, chain.id)?.unwrap_or_else(|| Deployment {
         chain_id: chain.id,
         address: Address::ZERO,
@@ -416,7 +421,7 @@ async fn set_parameters(
         }
         say(&match step {
             Step::Done => format!("{name} set to {value}"),
-            Step::Waits(at) => format!("{name} will be {value} once this is run again after {}", date(at)),
+            Step::Waits(at) => format!("{name} will be {value} {AGAIN} {}", date(at)),
             Step::Owners(call) => {
                 format!("{name}: the owner {owner:?} must send to {:?}, to set it to {value}: {call}", deployment.address)
             }

@@ -24,6 +24,7 @@ use crate::{
     chain::{called, date, Chain},
     deploy::{self, number_of, Config, Deployment, ADMIN, ROUTER},
     router::{self, bound_initcode, initcode, Router},
+    settings,
     table::table,
 };
 
@@ -179,6 +180,8 @@ pub async fn estimate(chain: &Chain, payer: Address, config: &Config) -> Result<
     planned.creation(ROUTER, &code, bound_initcode(&code, payer), &mut found).await?;
     found.address = planned.at[ROUTER];
     planned.wire(&mut found).await?;
+    let parameters = config.parameters_on(chain.id).unwrap_or_else(|_| config.parameters.clone());
+    found.missing.extend(settings::faults(&config.terms(), &parameters));
     if found.rules.paused() && found.steps.iter().any(|step| step.what.starts_with(ACTIVATE) && step.cost.is_some()) {
         found.missing.push(arbwasm::paused(chain.id));
     }

@@ -22,6 +22,7 @@ pub mod proof;
 pub mod refusals;
 pub mod router;
 mod runs;
+mod settings;
 pub mod storage;
 pub mod table;
 pub mod wasm;

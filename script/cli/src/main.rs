@@ -136,7 +136,8 @@ async fn deploy(root: &Path, options: &deploy::Options) -> Result<()> {
             } else {
                 print(&estimate);
             }
-            ensure!(estimate.missing.is_empty(), "it cannot be deployed so: {}", estimate.missing.join("; "));
+            let missing = if options.json { estimate.missing.join("; ") } else { "see what is missing above".into() };
+            ensure!(estimate.missing.is_empty(), "it cannot be deployed so: {missing}");
             return Ok(());
         }
     };

@@ -241,12 +241,12 @@ async fn a_router_that_was_told_something_else_is_refused() {
     for (config, words) in [
         (Config { owner: other, ..kept() }, format!("its owner is {OWNER:?}, not {other:?}")),
         (Config { treasury: other, ..kept() }, format!("its treasury is {TREASURY:?}, not {other:?}")),
-        (Config { stake_unit: 1_000_000, ..kept() }, "its stake unit is 1000000000000 wei, not 1000000 wei".into()),
+        (Config { stake_unit: 2_000_000_000_000, ..kept() }, "its stake unit is 1000000000000 wei, not 2000000000000 wei".into()),
         (
             Config { minimum_stake: 1_000_000_000_000, ..kept() },
             "its minimum stake is 400000000000000000000 wei, not 1000000000000 wei".into(),
         ),
-        (Config { upgrade_delay: 60, ..kept() }, "its upgrade delay is 604800 s, not 60 s".into()),
+        (Config { upgrade_delay: 172_800, ..kept() }, "its upgrade delay is 604800 s, not 172800 s".into()),
     ] {
         let error = format!("{:#}", deploy::on(&chain, &account, &config).await.unwrap_err());
         assert!(error.contains(&words), "{error}");
@@ -388,6 +388,11 @@ async fn the_dry_run_is_a_command() {
     for part in ["nothing is sent", "activate tasks", "initialise", "a year more of", "missing: MIN_PRICE is not set"] {
         assert!(table.contains(part), "{part}: {table}");
     }
+    // Each is said once.
+    assert!(table.matches("MIN_PRICE is not set").count() == 1 && table.contains("send it"), "{table}");
+    assert_eq!(errors, "muster-dev: it cannot be deployed so: see what is missing above\n");
+    let out = muster(&["deploy", "--dry-run", "--json", "--from", &from], &places);
+    let errors = String::from_utf8_lossy(&out.stderr);
     assert!(errors.contains("MIN_PRICE is not set") && errors.contains("send it"), "{errors}");
 
     // Behind `| head` nobody reads on.
@@ -442,6 +447,33 @@ async fn a_network_of_value_is_not_deployed_without_a_price() {
     let deployed = deploy::on(&chain, &account, &own).await.unwrap();
     let number = number_of("minPrice").unwrap();
     assert_eq!(contract(&chain, deployed.address).parameter(number).await.unwrap(), price);
+}
+
+/// By the dry run, and by a run that is to deploy, which sends nothing.
+#[tokio::test]
+async fn settings_that_the_contract_would_refuse_are_named_before_anything_is_sent() {
+    let node = node();
+    let dir = tempfile::tempdir().unwrap();
+    let url = node.url();
+    let chain = Chain::connect(&url).await.unwrap();
+    let account = chain.account(wallet()).await.unwrap();
+    for (name, value, fault) in [
+        ("UPGRADE_DELAY", "5", "UPGRADE_DELAY is 5 seconds, and must be from 172800 to 15552000 seconds"),
+        ("MIN_STAKE", "0.0000000000001", "MIN_STAKE is 0.0000000000001 ether, and must be a whole multiple of STAKE_UNIT"),
+        ("STAKE_UNIT", "999", "STAKE_UNIT is 999 wei, and must be 1000 wei at least"),
+        ("TREASURY", "0x0000000000000000000000000000000000000000", "TREASURY is 0x0000000000000000000000000000000000000000"),
+        ("PARAMETERS", "sampleBps=10001", "the parameter sampleBps is to be 10001, and must be from 0 to 10000"),
+    ] {
+        let places = [("RPC_URL", url.as_str()), ("DEPLOYMENTS", dir.path().to_str().unwrap()), ("PRIVATE_KEY", NITRO_DEV_KEY)];
+        let environment = [&places[..], &[(name, value)]].concat();
+        let out = muster(&["deploy", "--dry-run"], &environment);
+        let shown = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.code() == Some(1) && shown.contains(&format!("missing: {fault}")), "{name}: {shown}");
+        let out = muster(&["deploy"], &environment);
+        let errors = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.code() == Some(1) && errors.contains(fault), "{name}: {errors}");
+        assert_eq!(chain.endpoints.count(account.address()).await.unwrap(), 0, "{name}");
+    }
 }
 
 #[tokio::test]
@@ -596,8 +628,11 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
 
     let ended = ["finished", "timed_out", "aborted", "errors_reported", "undecided"].map(count);
     assert_eq!(ended.iter().sum::<u64>(), count("tasks"));
-    assert_eq!(["evicted", "cancelled", "outlived", "orphaned"].map(count).iter().sum::<u64>(), count("aborted"));
-    for case in ["dispatched", "queued", "finished", "timed_out", "evicted", "cancelled", "errors_reported", "exclusions"] {
+    assert_eq!(["turned_away", "evicted", "cancelled", "outlived", "orphaned"].map(count).iter().sum::<u64>(), count("aborted"));
+    assert_eq!(["dispatched", "queued", "turned_away"].map(count).iter().sum::<u64>(), count("tasks"));
+    for case in
+        ["dispatched", "queued", "turned_away", "finished", "timed_out", "evicted", "cancelled", "errors_reported", "exclusions"]
+    {
         assert!(count(case) > 0, "the small inputs show no task that was {case}");
     }
     let parts = ["stake_wei", "escrow_wei", "credit_wei", "treasury_wei", "reserve_wei", "burnt_wei"].map(wei);

@@ -60,7 +60,12 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let (requests, fleet) = traces(options)?;
     let Endpoint { chain, keeper, own } = Endpoint::open(!options.real_time).await?;
     let mut config = deploy::Config::from_environment(root, keeper.address())?;
-    config.say = |line| eprintln!("deploy: {line}");
+    // It runs once, and waits for the parameters itself.
+    config.say = |line| {
+        if !line.contains(deploy::AGAIN) {
+            eprintln!("deploy: {line}");
+        }
+    };
     rules::add(&mut config, options);
     if own.is_none() {
         config.file = Some(deploy::record(root, chain.id));

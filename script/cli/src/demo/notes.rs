@@ -56,7 +56,11 @@ impl Demo {
                     1 => self.note_end(e.id, |counts| &mut counts.cancelled),
                     3 => self.note_end(e.id, |counts| &mut counts.outlived),
                     4 => self.note_end(e.id, |counts| &mut counts.orphaned),
-                    _ => self.note_end(e.id, |counts| &mut counts.evicted),
+                    _ if self.tasks.get(&e.id).is_some_and(|task| task.queued) => {
+                        self.note_end(e.id, |counts| &mut counts.evicted);
+                    }
+                    // The queue was full of tasks worth more.
+                    _ => self.note_end(e.id, |counts| &mut counts.turned_away),
                 }
             }
             Event::NodeExcluded(_) => self.tally.counts.exclusions += 1,

@@ -102,6 +102,8 @@ pub struct Counts {
     pub dispatched: u64,
     pub queued: u64,
     pub finished: u64,
+    /// Evicted at once, without having been queued.
+    pub turned_away: u64,
     pub timed_out: u64,
     pub evicted: u64,
     pub cancelled: u64,

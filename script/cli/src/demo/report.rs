@@ -18,15 +18,17 @@ pub struct Report {
     pub tasks: u64,
     /// Started without having been queued.
     pub dispatched: u64,
-    /// Queued, at least for a while; tasks that the full queue evicts at once are in neither.
+    /// Queued, at least for a while.
     pub queued: u64,
+    /// Of the aborted, those that the full queue turned away at once: neither dispatched nor queued.
+    pub turned_away: u64,
     /// Ended with an answer.
     pub finished: u64,
     /// Ended at their deadline without an answer.
     pub timed_out: u64,
-    /// Ended without an answer: by eviction, by their creator, because nobody took them for too long, or with their node.
+    /// Ended without an answer: turned away, by eviction, by their creator, because nobody took them for too long, or with their node.
     pub aborted: u64,
-    /// Of the aborted, those evicted.
+    /// Of the aborted, those evicted after they had been queued.
     pub evicted: u64,
     /// Of the aborted, those that their creator cancelled.
     pub cancelled: u64,
@@ -103,9 +105,10 @@ impl Demo {
             tasks: self.tasks.len() as u64,
             dispatched: counts.dispatched,
             queued: counts.queued,
+            turned_away: counts.turned_away,
             finished: counts.finished,
             timed_out: counts.timed_out,
-            aborted: counts.evicted + counts.cancelled + counts.outlived + counts.orphaned,
+            aborted: counts.turned_away + counts.evicted + counts.cancelled + counts.outlived + counts.orphaned,
             evicted: counts.evicted,
             cancelled: counts.cancelled,
             outlived: counts.outlived,

@@ -36,6 +36,7 @@ impl Report {
             ("created", self.tasks),
             ("dispatched at once", self.dispatched),
             ("queued", self.queued),
+            ("turned away by the full queue", self.turned_away),
             ("finished", self.finished),
             ("timed out", self.timed_out),
             ("error reported by the node", self.errors_reported),
@@ -52,6 +53,10 @@ impl Report {
     }
 
     fn print_waits(&self) {
+        // A task that is cancelled before its draw is none of these.
+        if self.dispatched + self.queued + self.turned_away == self.tasks {
+            println!("Tasks dispatched, queued and turned away are all that were created; so are those turned away and the ends below.\n");
+        }
         let wait = &self.waiting_seconds;
         println!(
             "{} nodes, {} seconds on chain. From creation to start: median {} s, 95 % within {} s, at most {} s;",
