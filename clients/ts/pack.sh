@@ -14,6 +14,7 @@ for name in MUSTER_DEVNODE MUSTER_CLI; do
   [ -x "${!name}" ] || { echo "clients/ts: ${name/MUSTER_CLI/muster-dev} is not built: cargo build -p muster-devnode -p muster-cli" >&2; exit 1; }
 done
 
+echo "clients/ts: building the package and the state of its test network, and packing both: half a minute" >&2
 # npm writes this file when it has installed.
 if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
   echo "clients/ts: installing with npm"
