@@ -491,13 +491,16 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// Checks the claims, and that an agent was killed, which a play that is short beside the time between kills ends without.
+    /// Checks the claims, and that an agent was killed and the stores failed, for which a short play may have no time.
     ///
     /// # Errors
     /// Names the first claim that does not hold.
     pub fn verify(&self) -> Result<()> {
         self.holds()?;
         ensure!(self.killed > 0, "no agent was killed");
+        let Kept { buckets, ipfs, lies, failures } = self.kept;
+        ensure!(buckets > 0 && ipfs > 0, "{buckets} results were read out of a bucket, and {ipfs} out of IPFS");
+        ensure!(lies > 0 && failures > 3, "IPFS lied {lies} times, and there were {failures} failures of stores");
         Ok(())
     }
 
@@ -533,9 +536,6 @@ impl Report {
         let missed: Vec<_> =
             self.ledger.ends.iter().filter(|(_, (how, _))| ["error 4", "error 5"].contains(&how.as_str())).collect();
         ensure!(missed.is_empty(), "tasks ended without their inputs, which another store had: {missed:?}");
-        let Kept { buckets, ipfs, lies, failures } = self.kept;
-        ensure!(buckets > 0 && ipfs > 0, "{buckets} results were read out of a bucket, and {ipfs} out of IPFS");
-        ensure!(lies > 0 && failures > 3, "IPFS lied {lies} times, and there were {failures} failures of stores");
         // A node that computes nothing is free soonest, so the cheat's share of the unchecked tasks depends on the machine.
         let results = self.right.len() + self.wrong.len();
         ensure!(results as f64 > 0.8 * f64::from(self.created), "{results} of {} tasks have a result", self.created);
