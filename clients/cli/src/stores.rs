@@ -33,7 +33,7 @@ pub struct At {
     /// Also use published stores on this machine or in a private network
     #[arg(long)]
     inside: bool,
-    /// Seal the input to the nodes that may run it, and have the result sealed to this account; to fetch a result that is
+    /// Seal the input to the nodes that may run it, and have the result sealed to this account; where a result is fetched: it is sealed so
     #[arg(long)]
     private: bool,
 }

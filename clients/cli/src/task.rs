@@ -80,8 +80,8 @@ pub struct Ask {
     /// A model that it needs, by name or id; repeat for more
     #[arg(long = "model", value_name = "MODEL")]
     models: Vec<String>,
-    /// The input, whose SHA-256 goes into the task; repeat for as many tasks, which are created together. It is put into the stores of
-    /// `--store` before anything is paid
+    /// The input, whose SHA-256 goes into the task. It is put into the stores of `--store` before anything is paid. `task create` takes several,
+    /// for as many tasks, which are created together
     #[arg(long = "input", value_name = "FILE", conflicts_with = "input_digest")]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
