@@ -23,7 +23,7 @@ function call(name, ...args) {
     }
     // Its first folders would be cargo's and those of the project.
     const env = { PATH: `${tools}:/usr/bin:/bin`, HOME: tools, CARGO_HOME: tools };
-    return spawnSync(join(folder, name), args, { cwd: tools, env, encoding: "utf8", timeout: 20_000 });
+    return spawnSync(join(folder, name), args, { cwd: tools, env, encoding: "utf8", timeout: 300_000 });
   } finally {
     rmSync(tools, { recursive: true });
   }
