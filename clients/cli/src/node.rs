@@ -5,7 +5,7 @@ use std::fmt::Write;
 use alloy::primitives::{Address, U256};
 use anyhow::{bail, ensure, Context, Result};
 use clap::{Args, Subcommand};
-use muster_client::{abi, parameter, show_amount, IMuster};
+use muster_client::{abi, show_amount, IMuster};
 use muster_core::record::CALL_MODELS;
 use serde_json::json;
 
@@ -151,10 +151,10 @@ impl Join {
             self.gpu
         );
         let muster = &session.muster;
-        let overview = muster.read(IMuster::overviewCall {}).await?;
-        let stake_unit = U256::from(overview.stakeUnit);
-        let least = muster.parameter(parameter::MIN_STAKE).await? * stake_unit;
-        let stake = self.stake.unwrap_or(least);
+        let stake = match self.stake {
+            Some(stake) => stake,
+            None => muster.least_stake().await?,
+        };
         let fee = muster.name_fee(&self.gpu, self.vram).await?;
         if !fee.is_zero() {
             eprintln!(
