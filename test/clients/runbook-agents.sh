@@ -169,7 +169,8 @@ third=$(account 3)
 key[gpu3]=$(account 4)
 configure gpu3 "operator = \"$(address "$third")\""
 wrong gpu3 'never joined one'
-name=$(sed -n "s/^note   to join: muster node join --gpu '\(.*\)' --vram 1, .*/\1/p" <<<"$said")
+name=$(sed -n "s/^note   to join: muster node join --gpu '\(.*\)' --vram 1.*/\1/p" <<<"$said")
+[ -n "$name" ] || die "the doctor does not say how to join: $said"
 says 'NodeJoined' as "$third" node join --gpu "$name" --vram 1 --stake 500ether
 says 'can work once it accepted' as "$third" node worker set "$(address "${key[gpu3]}")"
 begin gpu3
