@@ -218,16 +218,23 @@ fn page(root: &Path, heard: &Heard, coverage: &str) -> Result<String> {
 
     page += DRIVEN;
     let runs = heard.of("driven", "happened")?;
-    let (mut driven, mut columns) = ([0u64; 2], Vec::new());
+    // What happened, of each test; figures of one test stand together.
+    let (mut driven, mut columns) = ([0u64; 2], Vec::<(&str, BTreeMap<&str, u64>)>::new());
     for run in &runs {
         // Tests in memory stand at the top of their files, those of the network suite in modules.
         let wasm = run.test.contains("::");
         let operations: u64 = run.get("operations")?.parse()?;
         driven[usize::from(wasm)] += operations;
         let (place, rest) = (if wasm { "WASM" } else { "memory" }, run.row(&["seeds", "each", "operators", "operations"])?);
-        page += &format!("| {} | `{}` | {place} {rest}", columns.len() + 1, run.test);
-        let pairs = run.get("happened")?.split(", ").map(|pair| pair.rsplit_once(' ').context("no number"));
-        columns.push(pairs.collect::<Result<BTreeMap<_, _>>>()?);
+        if columns.last().is_none_or(|(test, _)| *test != run.test) {
+            columns.push((&run.test, BTreeMap::new()));
+        }
+        page += &format!("| {} | `{}` | {place} {rest}", columns.len(), run.test);
+        let (_, events) = columns.last_mut().context("no test")?;
+        for pair in run.get("happened")?.split(", ") {
+            let (event, times) = pair.rsplit_once(' ').context("no number")?;
+            *events.entry(event).or_default() += times.parse::<u64>()?;
+        }
     }
     ensure!(driven[0] >= 100_000 && driven[1] >= 5_000, "only {driven:?} operations were driven");
     page += &format!("\nTogether {} in memory and {} through WASM.\n{FAULTS}", thousands(driven[0]), thousands(driven[1]));
@@ -235,12 +242,12 @@ fn page(root: &Path, heard: &Heard, coverage: &str) -> Result<String> {
         page += &figure.row(&["fault", "of", "left"])?;
     }
     page += HAPPENED;
-    page += &format!("| event | {} |\n", (1..=columns.len()).map(|run| format!("run {run}")).collect::<Vec<_>>().join(" | "));
+    page += &format!("| event | {} |\n", (1..=columns.len()).map(|test| format!("test {test}")).collect::<Vec<_>>().join(" | "));
     page += &format!("| ---{} |\n", " | ---:".repeat(columns.len()));
-    let events: BTreeSet<&str> = columns.iter().flat_map(|column| column.keys().copied()).collect();
+    let events: BTreeSet<&str> = columns.iter().flat_map(|(_, events)| events.keys().copied()).collect();
     for event in events {
-        let counts = columns.iter().map(|column| column.get(event).map_or(Ok(0), |times| times.parse()));
-        let counts: Vec<String> = counts.map(|times| Ok(thousands(times?))).collect::<Result<_>>()?;
+        let counts: Vec<String> =
+            columns.iter().map(|(_, events)| thousands(events.get(event).copied().unwrap_or_default())).collect();
         page += &format!("| `{event}` | {} |\n", counts.join(" | "));
     }
 
@@ -362,7 +369,7 @@ every operation state, events and money are compared with a plain model (`test/m
 takes long to compare. After every 100, all nodes leave on a copy: each with its stake and credit, by a bounded number of
 calls, within two days and the time that stakes are held. A run that fails is cut down to a short one before it is shown.
 
-| run | test | where | seeds | operations of each | accounts with nodes | operations |
+| | test | where | seeds | operations of each | accounts with nodes | operations |
 | ---: | --- | --- | --- | ---: | ---: | ---: |
 ";
 
@@ -375,7 +382,7 @@ that cancels (generous), a pause whose event gets lost (silent), and forced ethe
 ";
 
 const HAPPENED: &str = "
-How often each event happened; names in lower case are situations that the driver notes. A task is aborted by timeout (TaskAborted0), its creator
+How often each event happened in which of these tests; names in lower case are situations that the driver notes. A task is aborted by timeout (TaskAborted0), its creator
 (TaskAborted1), eviction from the queue (TaskAborted2), or because it was queued for too long (TaskAborted3).
 
 ";
