@@ -166,9 +166,9 @@ impl Earnings {
         let less = |wei: U256| format!("{}{}", if wei.is_zero() { "" } else { "-" }, show_amount(wei));
         let net = if earned >= spent { show_amount(earned - spent) } else { less(spent - earned) };
         let mut text = format!(
-            "node {node}, the last {} days: {} successes, {} right in groups, {} errors, {} timeouts\n  fees        {}\n  start fees  {}\n  gas         {}\n  \
+            "node {node}, {}: {} successes, {} right in groups, {} errors, {} timeouts\n  fees        {}\n  start fees  {}\n  gas         {}\n  \
              slashed     {}\n  new name    {}\n  net         {net}\n  {:<11} {}",
-            self.days, count("success"), count("right"), count("error"), count("timeout"), show_amount(paid), show_amount(start_fees), less(gas),
+            history::last(self.days), count("success"), count("right"), count("error"), count("timeout"), show_amount(paid), show_amount(start_fees), less(gas),
             less(slashed), less(names), hour.time(), hour.text(),
         );
         if *missing > 0 {

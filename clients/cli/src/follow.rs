@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use alloy::primitives::U256;
+use alloy::primitives::{B256, U256};
 use anyhow::{bail, Result};
 use clap::Args;
 use muster_client::{abi, Account, Event, IMuster};
@@ -99,7 +99,7 @@ impl Which {
         let events = self.events(session).await?;
         let view = self.locate(session, &events).await?;
         if events.is_empty() && view.status == 0 {
-            bail!("nothing is known of task {} in the last {} days: --days looks further back", self.id, self.days);
+            bail!("nothing is known of task {} in {}: --days looks further back", self.id, history::last(self.days));
         }
         Ok((view, events))
     }
@@ -142,7 +142,7 @@ impl Which {
             2 => (true, outcome.resultDigest.to_string()),
             0 => match ending(&self.events(session).await?) {
                 Some(ending) => ending,
-                None => bail!("task {} has not ended, or not in the last {} days", self.id, self.days),
+                None => bail!("task {} has not ended, or not in {}", self.id, history::last(self.days)),
             },
             1 => bail!("task {} has not ended", self.id),
             3 => (false, error_text(outcome.code)),
@@ -183,16 +183,27 @@ const AGAIN: u64 = 32;
 /// The longest pause between two questions.
 const SELDOM: Duration = Duration::from_secs(1);
 
-/// Follows a task from a block on. Makes a due draw itself, since the follower gains most by it.
+/// Whence a task is followed.
+pub struct Start {
+    /// The first block.
+    pub block: u64,
+    /// A transaction whose events people have already seen.
+    pub seen: Option<B256>,
+    /// The account that makes the draw, if it is open.
+    pub account: Option<Account>,
+}
+
+impl Start {
+    /// The block from which the last `days` begin.
+    pub async fn days_ago(session: &Session, days: f64) -> Result<Self> {
+        Ok(Self { block: history::days_ago(session.endpoints(), days).await?, seen: None, account: None })
+    }
+}
+
+/// Follows a task. Makes a due draw itself, since the follower gains most by it.
 /// Progress goes to standard error if the output is something else.
-pub async fn watch(
-    session: &Session,
-    which: &Which,
-    from: u64,
-    drive: bool,
-    mut account: Option<Account>,
-    aside: bool,
-) -> Result<()> {
+pub async fn watch(session: &Session, which: &Which, start: Start, drive: bool, aside: bool) -> Result<()> {
+    let Start { block: from, seen, mut account } = start;
     let endpoints = session.endpoints();
     let pulse = endpoints.pulse();
     let mut told = pulse.logs();
@@ -207,7 +218,11 @@ pub async fn watch(
         new.retain(|past| !known.contains(&(past.transaction, past.log.log_index)));
         for past in new {
             let text = format!("block {}: {}", past.block, abi::describe(&past.event));
-            if aside && !session.options.json {
+            if session.options.json {
+                session.say(&Report { json: event_json(&past.log), text });
+            } else if seen == Some(past.transaction) {
+                // Its report has them.
+            } else if aside {
                 eprintln!("muster: {text}");
             } else {
                 session.say(&Report { json: event_json(&past.log), text });

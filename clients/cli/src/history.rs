@@ -48,6 +48,15 @@ pub async fn days_ago(endpoints: &Endpoints, days: f64) -> Result<u64> {
     since(endpoints, now.saturating_sub((days.max(0.0) * 86_400.0) as u64)).await
 }
 
+/// "the last day", "the last 7 days".
+pub fn last(days: f64) -> String {
+    if (days - 1.0).abs() < f64::EPSILON {
+        "the last day".into()
+    } else {
+        format!("the last {days} days")
+    }
+}
+
 /// A number as an indexed value.
 pub fn topic(number: impl Into<U256>) -> B256 {
     B256::from(number.into())

@@ -35,7 +35,7 @@ use serde_json::json;
 use commands::{Account, Cli, Command, Node};
 use follow::Ended;
 use options::Options;
-use session::{endpoints, password, wallet, Payments, Report, Session, KEY};
+use session::{endpoints, password, wallet, Payments, Report, Session, Usage, KEY};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -73,7 +73,11 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     if error.is::<Ended>() {
         return 7;
     }
+    if error.is::<Usage>() {
+        return 2;
+    }
     match error.downcast_ref::<Error>() {
+        Some(Error::Url(_)) => 2,
         Some(Error::Refused(_) | Error::Undone { .. }) => 3,
         Some(Error::Unreachable(_) | Error::Disagreement(_) | Error::WrongChain { .. }) => 4,
         Some(Error::NotMined { .. } | Error::FeeCeiling { .. }) => 5,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use alloy::primitives::{Address, U256};
 use anyhow::{bail, ensure, Context, Result};
 use clap::{Args, Subcommand};
-use muster_client::{abi, show_amount, IMuster};
+use muster_client::{abi, show_amount, Error, IMuster, Refusal};
 use muster_core::record::CALL_MODELS;
 use serde_json::json;
 
@@ -91,7 +91,14 @@ impl Worker {
                 Ok(joined(Some(removed), paused))
             }
             Self::Accept { node } => session.call(IMuster::acceptWorkCall { node }, none, &format!("works for {node}")).await,
-            Self::Leave => session.call(IMuster::leaveWorkCall {}, none, "works for no node").await,
+            Self::Leave => {
+                session.call(IMuster::leaveWorkCall {}, none, "works for no node").await.map_err(|error| {
+                    match error.downcast_ref::<Error>().and_then(Error::refusal).and_then(Refusal::name) {
+                        Some("HasNode") => error.context("only a worker leaves work: an operator ends it by `muster node quit`"),
+                        _ => error,
+                    }
+                })
+            }
         }
     }
 }

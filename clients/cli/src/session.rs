@@ -8,7 +8,7 @@ use alloy::primitives::{keccak256, Address, Bytes, FixedBytes, U256};
 use alloy::rpc::types::Log;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
-use anyhow::{anyhow, bail, ensure, Context, Result};
+use anyhow::{anyhow, bail, ensure, Result};
 use muster_client::observe::print;
 use muster_client::{
     abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, Muster, Private, Sender, Sending, Settings, Wallet,
@@ -35,12 +35,24 @@ pub struct Session {
     key: OnceLock<PrivateKeySigner>,
 }
 
+/// A command that lacks something it cannot do without.
+#[derive(Debug)]
+pub struct Usage(&'static str);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
 /// The environment variable of a key without a file.
 pub const KEY: &str = "PRIVATE_KEY";
 
 impl Session {
     pub async fn open(options: &Options) -> Result<Self> {
-        let address = options.muster.context("which contract? --muster ADDRESS, or MUSTER in the environment")?;
+        let address = options.muster.ok_or(Usage("which contract? --muster ADDRESS, or MUSTER in the environment"))?;
         let muster = Muster::connect(endpoints(options)?, address).await?;
         Ok(Self { options: options.clone(), muster, wallet: OnceCell::new(), key: OnceLock::new() })
     }
@@ -230,7 +242,7 @@ pub fn endpoints(options: &Options) -> Result<Endpoints> {
     }
     urls.retain(|url| !url.is_empty());
     if urls.is_empty() {
-        bail!("which node? --rpc-url URL, or ETH_RPC_URL in the environment");
+        bail!(Usage("which node? --rpc-url URL, or ETH_RPC_URL in the environment"));
     }
     let settings = Settings { chain: options.chain, ..Settings::default() };
     Ok(Endpoints::new(&urls, settings)?)

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{anyhow, Context, Result};
-use muster_client::{digest_of, Account, AnswerTexts, Event, Heard, Outcome, Shown, Streaming, Unproven, Untrue, Why};
+use muster_client::{digest_of, AnswerTexts, Event, Heard, Outcome, Shown, Streaming, Unproven, Untrue, Why};
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::follow::{watch, Which};
+use crate::follow::{watch, Start, Which};
 use crate::session::{Report, Session};
 use crate::stores::At;
 
@@ -25,19 +25,12 @@ struct Along {
 }
 
 /// Prints a task's text while it is made, and the rest of it in the end; fails if the answer is different.
-pub async fn read(
-    session: &Session,
-    which: &Which,
-    from: u64,
-    account: Option<Account>,
-    stores: &At,
-    out: Option<&Path>,
-) -> Result<Option<Report>> {
-    let id = which.id;
+pub async fn read(session: &Session, which: &Which, start: Start, stores: &At, out: Option<&Path>) -> Result<Option<Report>> {
+    let (id, from) = (which.id, start.block);
     let lookup = stores.lookup(session)?;
     let mut along = Along::default();
     tokio::select! {
-        ended = watch(session, which, from, true, account, true) => ended?,
+        ended = watch(session, which, start, true, true) => ended?,
         failed = along.read(session, which, from, stores.inside()) => failed?,
     }
     let Along { reads, mut texts } = along;

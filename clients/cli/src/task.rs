@@ -7,12 +7,12 @@ use alloy::primitives::{B256, U256};
 use alloy::sol_types::SolCall;
 use anyhow::{ensure, Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
-use muster_client::{digest_of, show_amount, Account, IMuster, Outcome, BATCH};
+use muster_client::{digest_of, show_amount, IMuster, Outcome, BATCH};
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::follow::{watch, Which};
-use crate::history::{self, Past};
+use crate::follow::{watch, Start, Which};
+use crate::history::Past;
 use crate::node;
 use crate::options::amount;
 use crate::session::{Payments, Report, Session};
@@ -156,16 +156,15 @@ impl Command {
             Command::Show(which) => which.show(session).await.map(Some),
             Command::Watch(follow) => {
                 session.listen()?;
-                let from = history::days_ago(session.endpoints(), follow.which.days).await?;
-                watch(session, &follow.which, from, !follow.only, None, false).await.map(|()| None)
+                let start = Start::days_ago(session, follow.which.days).await?;
+                watch(session, &follow.which, start, !follow.only, false).await.map(|()| None)
             }
             Command::Cancel(which) => which.cancel(session).await.map(Some),
             Command::Result(fetch) => fetch.run(session).await.map(Some),
             Command::Stream(stream) => {
                 session.listen()?;
-                let from = history::days_ago(session.endpoints(), stream.which.days).await?;
-                let out = stream.out.as_deref();
-                stream::read(session, &stream.which, from, None, &stream.stores, out).await
+                let start = Start::days_ago(session, stream.which.days).await?;
+                stream::read(session, &stream.which, start, &stream.stores, stream.out.as_deref()).await
             }
             Command::Run(run) => run.run(session).await,
         }
@@ -175,16 +174,15 @@ impl Command {
 /// A task that was created.
 struct Created {
     id: u64,
-    block: u64,
-    account: Option<Account>,
+    start: Start,
 }
 
 impl Create {
     async fn run(&self, session: &Session) -> Result<Option<Report>> {
         ensure!(self.task.inputs.len() < 2 || !self.follow, "--follow is for a single task: watch them by `muster task watch`");
-        if let Some(Created { id, block, account }) = self.task.create(session, self.follow).await? {
+        if let Some(Created { id, start }) = self.task.create(session, self.follow).await? {
             if self.follow {
-                watch(session, &Which { id, days: 1.0 }, block, true, account, false).await?;
+                watch(session, &Which { id, days: 1.0 }, start, true, false).await?;
             }
         }
         Ok(None)
@@ -195,14 +193,14 @@ impl Run {
     async fn run(&self, session: &Session) -> Result<Option<Report>> {
         ensure!(self.task.inputs.len() < 2, "one task has one result: create several by `muster task create`");
         ensure!(!session.options.dry_run, "a dry run has no result: `muster task create --dry-run` prints the cost");
-        let created = self.task.create(session, true).await?.context("the contract told of no task")?;
-        let which = Which { id: created.id, days: 1.0 };
+        let Created { id, start } = self.task.create(session, true).await?.context("the contract told of no task")?;
+        let (which, block) = (Which { id, days: 1.0 }, start.block);
         if self.stream {
-            return stream::read(session, &which, created.block, created.account, &self.task.stores, Some(&self.out)).await;
+            return stream::read(session, &which, start, &self.task.stores, Some(&self.out)).await;
         }
-        watch(session, &which, created.block, true, created.account, false).await?;
-        let events = which.events_from(session, created.block).await?;
-        fetch(session, created.id, &events, &self.task.stores, &self.out).await.map(Some)
+        watch(session, &which, start, true, false).await?;
+        let events = which.events_from(session, block).await?;
+        fetch(session, id, &events, &self.task.stores, &self.out).await.map(Some)
     }
 }
 
@@ -315,7 +313,9 @@ impl Ask {
             events.iter().find(|event| event["event"] == "TaskCreated")?["values"]["id"].as_str()?.parse::<u64>().ok()
         });
         let Some(id) = id else { return Ok(None) };
-        Ok(Some(Created { id, block: report.json["block"].as_u64().context("a receipt has a block")?, account }))
+        let block = report.json["block"].as_u64().context("a receipt has a block")?;
+        let seen = report.json["transaction"].as_str().and_then(|hash| hash.parse().ok());
+        Ok(Some(Created { id, start: Start { block, seen, account } }))
     }
 }
 

@@ -192,9 +192,9 @@ impl Why {
         let _ = write!(
             text,
             "  H {}, Q_long {} of 1, S {}: weight {} for a task without models, {:.2} % of all participants\n  \
-             models: {} held, {} in use\n  the last {} days: {} tasks drawn; {actual} began here, {expected:.1} expected by present weights, \
+             models: {} held, {} in use\n  {}: {} tasks drawn; {actual} began here, {expected:.1} expected by present weights, \
              {least} to {most} in 95 of 100 cases: {verdict}\n  {from_queue} more from the queue, {members} as a member of a validation group",
-            wad(node.reliability), wad(node.longTerm), wad(staking), wad(own), part * 100.0, node.models.len(), node.inUse.len(), self.days, drawn.len(),
+            wad(node.reliability), wad(node.longTerm), wad(staking), wad(own), part * 100.0, node.models.len(), node.inUse.len(), history::last(self.days), drawn.len(),
         );
         if let Some(hour) = &hour {
             let _ = write!(text, "\n  {}: {}", hour.time(), hour.text());

@@ -232,6 +232,8 @@ async fn a_worker_answers_for_the_operator() {
     let line: Vec<_> = csv.lines().find(|line| line.starts_with(&format!("{id},"))).unwrap().split(',').collect();
     assert!(line[2] == "success" && line[7].parse::<u128>().unwrap() > 0, "{csv}");
 
+    let error = operator.fails(3, &["node", "worker", "leave"]);
+    assert!(error["refusal"] == "HasNode" && error["error"].as_str().unwrap().contains("muster node quit"), "{error}");
     worker.done(&["node", "worker", "leave"]);
     assert_eq!(worker.fails(1, &["node", "status"])["exitCode"], 1);
     // Where the operator's own key answers, the node stays; otherwise nobody would answer for it.
@@ -314,6 +316,8 @@ async fn earnings_are_what_all_transactions_say() {
         assert_eq!(account.sender().wait(nonce).await.unwrap().status(), to == application.address());
     }
     operator.done(&["node", "withdraw"]);
+    let error = operator.fails(3, &["node", "worker", "leave"]);
+    assert!(error["refusal"] == "HasNode" && error["error"].as_str().unwrap().contains("muster node quit"), "{error}");
     worker.done(&["node", "worker", "leave"]);
 
     let earnings = operator.done(&["node", "earnings"]);
@@ -462,6 +466,10 @@ async fn exit_codes_tell_scripts_what_happened() {
     let person = site.person(1_000_000).await;
     assert_eq!(person.run(&["node", "fly"]).status.code(), Some(2));
     assert_eq!(person.run(&["node", "raise-stake", "5 finney"]).status.code(), Some(2));
+    for (name, value) in [("ETH_RPC_URL", ""), ("ETH_RPC_URL", "localhost"), ("MUSTER", ""), ("MUSTER", "there")] {
+        let output = person.command(&["network"]).env(name, value).env_remove("RPC_URL").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{name}={value}: {output:?}");
+    }
     let refused = person.fails(3, &["task", "create", "--input-digest", DIGEST]);
     assert_eq!(refused["refusal"], "NoNodes");
     // A provider's access key is in the URL.
@@ -517,6 +525,29 @@ async fn exit_codes_tell_scripts_what_happened() {
     person.fails(7, &["task", "result", &second.to_string()]);
     person.fails(7, &["task", "watch", &second.to_string()]);
     operator.answers(first).await;
+}
+
+#[tokio::test]
+async fn a_task_that_is_followed_says_each_event_once() {
+    let mut site = Site::new(&[]).await;
+    let operator = site.operator().await;
+    let person = site.person(10_000_000).await;
+    let mut create = person
+        .command(&["task", "create", "--input-digest", DIGEST, "--fee", "70000", "--follow"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(create.stdout.take().unwrap())).map(Result::unwrap);
+    let mut said: Vec<String> = Vec::new();
+    while !said.last().is_some_and(|line| line.contains("TaskStarted")) {
+        said.push(lines.next().expect("it ends before the task began"));
+    }
+    operator.answers(1).await;
+    said.extend(lines);
+    assert!(create.wait().unwrap().success());
+    for event in ["TaskCreated", "TaskStarted", "TaskSucceeded"] {
+        assert_eq!(said.iter().filter(|line| line.contains(event)).count(), 1, "{event}: {said:#?}");
+    }
 }
 
 #[tokio::test]
