@@ -218,7 +218,7 @@ fn page(root: &Path, heard: &Heard, coverage: &str) -> Result<String> {
 
     page += DRIVEN;
     let runs = heard.of("driven", "happened")?;
-    // What happened, of each test; figures of one test stand together.
+    // The events of each test; figures of one test stand together.
     let (mut driven, mut columns) = ([0u64; 2], Vec::<(&str, BTreeMap<&str, u64>)>::new());
     for run in &runs {
         // Tests in memory stand at the top of their files, those of the network suite in modules.
