@@ -44,7 +44,7 @@ impl Evm {
                 ARBOS_VERSIONS.end()
             ));
         }
-        let callees = Arc::new(ModuleCache::new(config.debug, config.arbos)?);
+        let callees = Arc::new(ModuleCache::new(config.debug)?);
         Ok(Self { config, callees })
     }
 
@@ -92,10 +92,6 @@ impl Evm {
 }
 
 impl Callees for ModuleCache {
-    fn frame_stack(&self) -> usize {
-        ModuleCache::frame_stack(self)
-    }
-
     fn keep(&self, code_hash: B256, version: u16, wasm: &[u8]) -> Result<(), String> {
         self.insert(code_hash, version, wasm).map(drop)
     }

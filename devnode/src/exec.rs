@@ -51,6 +51,8 @@ pub(crate) const MAX_CODE_SIZE: usize = 24_576;
 const TX_BASE: u64 = 21_000;
 /// Call depth at which calls fail.
 const MAX_DEPTH: usize = 1024;
+/// Native stack a frame may need: the interpreters of EVM and WASM keep the stacks of what they run elsewhere.
+const FRAME_STACK: usize = 512 * 1024;
 /// Stack taken from the system when a thread's own is short.
 const STACK_CHUNK: usize = 64 * 1024 * 1024;
 
@@ -71,9 +73,6 @@ pub(crate) struct Block {
 
 /// A frame that holds no EVM code. It opens frames itself, so here it is known by this trait alone.
 pub(crate) trait Callees: fmt::Debug + Send + Sync {
-    /// Native stack a frame may need, the host's share included.
-    fn frame_stack(&self) -> usize;
-
     /// Compiles an instrumented program, for when it is called.
     ///
     /// # Errors
@@ -576,8 +575,7 @@ impl Exec {
 
 /// Opens a frame, runs it and everything below it.
 pub(crate) fn frame(exec: Box<Exec>, init: FrameInit) -> (Box<Exec>, FrameResult) {
-    let need = exec.callees.frame_stack();
-    stacker::maybe_grow(need, STACK_CHUNK, || {
+    stacker::maybe_grow(FRAME_STACK, STACK_CHUNK, || {
         let FrameInit { depth, memory, frame_input } = init;
         match frame_input {
             FrameInput::Call(inputs) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use revm::interpreter::{CallInputs, CallScheme, Gas, InstructionResult, InterpreterResult, SharedMemory};
 use revm::primitives::{Bytes, B256};
-use wasmtime::{InstancePre, Store, Trap, Val};
+use wasmi::{Module, Store, TrapCode, Val};
 
 use super::activate::{self, Source};
 use super::cache::ModuleCache;
@@ -139,7 +139,7 @@ pub(crate) fn run(
         told: Default::default(),
         exec: Some(exec),
     };
-    let (host, end, ink_end) = execute(&module, host, ink_start, params.max_stack_depth);
+    let (host, end, ink_end) = execute(modules, &module, host, ink_start, params.max_stack_depth);
     let mut exec = host.exec.expect("every host function gives the transaction back");
     exec.pages_open = open;
 
@@ -189,7 +189,7 @@ fn compiled(
     code: &[u8],
     program: &Program,
     params: &Params,
-) -> Result<Arc<InstancePre<Host>>, String> {
+) -> Result<Module, String> {
     if let Some(module) = modules.get(code_hash, program.version) {
         return Ok(module);
     }
@@ -199,39 +199,39 @@ fn compiled(
     modules.insert(code_hash, program.version, &metered.wasm)
 }
 
-fn execute(module: &InstancePre<Host>, host: Host, ink: u64, stack: u32) -> (Host, End, u64) {
+fn execute(modules: &ModuleCache, module: &Module, host: Host, ink: u64, stack: u32) -> (Host, End, u64) {
     let args_len = host.args.len() as u32;
-    let mut store = Store::new(module.module().engine(), host);
-    let instance = match module.instantiate(&mut store) {
+    let mut store = Store::new(modules.engine(), host);
+    let instance = match modules.linker().instantiate_and_start(&mut store, module) {
         Ok(instance) => instance,
         Err(error) => return (store.into_data(), End::Failure(format!("{error:#}")), ink),
     };
-    let global = |store: &mut Store<Host>, name| instance.get_global(store, name).expect("exported by the transform");
+    let global = |store: &mut Store<Host>, name| instance.get_global(&*store, name).expect("exported by the transform");
     let ink_left = global(&mut store, INK_LEFT);
     let ink_status = global(&mut store, INK_STATUS);
     let stack_left = global(&mut store, STACK_LEFT);
-    let memory = instance.get_memory(&mut store, "memory").expect("exported by the transform");
+    let memory = instance.get_memory(&store, "memory").expect("exported by the transform");
     store.data_mut().globals = Some(Handles { memory, ink_left, ink_status });
     let set = ink_left.set(&mut store, Val::I64(ink as i64)).and(stack_left.set(&mut store, Val::I32(stack as i32)));
     debug_assert!(set.is_ok());
-    let main = instance.get_typed_func::<u32, u32>(&mut store, ENTRY_POINT).expect("checked by the transform");
+    let main = instance.get_typed_func::<u32, u32>(&store, ENTRY_POINT).expect("checked by the transform");
 
     tell(store.data_mut(), ENTRY_POINT, ink, args_len.to_be_bytes().to_vec(), vec![]);
     let result = main.call(&mut store, args_len);
-    let ink_left = ink_left.get(&mut store).i64().unwrap_or_default() as u64;
-    let exhausted = ink_status.get(&mut store).i32() != Some(0);
-    let stack_left = stack_left.get(&mut store).i32();
+    let ink_left = ink_left.get(&store).i64().unwrap_or_default() as u64;
+    let exhausted = ink_status.get(&store).i32() != Some(0);
+    let stack_left = stack_left.get(&store).i32();
     let returned = |store: &mut Store<Host>, status| End::Returned { status, outs: std::mem::take(&mut store.data_mut().outs) };
     let end = match result {
         Ok(status) => returned(&mut store, status),
         Err(_) if stack_left == Some(0) => End::OutOfStack,
-        Err(error) if error.downcast_ref::<Trap>() == Some(&Trap::StackOverflow) => End::OutOfStack,
+        Err(error) if error.as_trap_code() == Some(TrapCode::StackOverflow) => End::OutOfStack,
         Err(_) if exhausted => End::OutOfInk,
-        Err(error) => match error.downcast::<Escape>() {
-            Ok(Escape::Exit(status)) => returned(&mut store, status),
-            Ok(Escape::OutOfInk) => End::OutOfInk,
-            Ok(Escape::Failure(reason)) => End::Failure(reason),
-            Err(error) => End::Failure(format!("{error:#}")),
+        Err(error) => match error.downcast_ref::<Escape>() {
+            Some(Escape::Exit(status)) => returned(&mut store, *status),
+            Some(Escape::OutOfInk) => End::OutOfInk,
+            Some(Escape::Failure(reason)) => End::Failure(reason.clone()),
+            None => End::Failure(error.to_string()),
         },
     };
     let ink_left = match end {

@@ -17,8 +17,8 @@ use std::collections::HashMap;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{ConstExpr, ExportKind, ExportSection, GlobalSection, RawSection, SectionId};
 use wasmparser::{
-    BinaryReader, BlockType, Chunk, DataKind, ElementItems, ElementKind, ExternalKind, FuncType, Imports, Name,
-    NameSectionReader, Operator, Parser, Payload, RefType, TypeRef, ValType, Validator, WasmFeatures,
+    BinaryReader, BlockType, Chunk, DataKind, ElementItems, ElementKind, ExternalKind, FuncType, Name, NameSectionReader,
+    Operator, Parser, Payload, RefType, TypeRef, ValType, Validator, WasmFeatures,
 };
 
 use super::hooks;
@@ -221,9 +221,7 @@ fn parse(wasm: &[u8], stylus_version: u16) -> Result<Module<'_>, String> {
             Payload::ImportSection(section) => {
                 module.raw.insert(SectionId::Import as u8, &wasm[section.range()]);
                 for import in section {
-                    let Imports::Single(_, import) = import.map_err(parse_error)? else {
-                        return Err("unsupported import kind: compact imports".into());
-                    };
+                    let import = import.map_err(parse_error)?;
                     let TypeRef::Func(ty) = import.ty else {
                         return Err(format!("unsupported import kind: {}.{} is not a function", import.module, import.name));
                     };

@@ -76,7 +76,7 @@ fn check(wasm: &[u8]) -> Result<()> {
         match payload? {
             Payload::StartSection { .. } => bail!("a start function is not accepted by Stylus"),
             Payload::ImportSection(imports) => {
-                for import in imports.into_imports() {
+                for import in imports {
                     let import = import?;
                     ensure!(
                         import.module == "vm_hooks" && matches!(import.ty, TypeRef::Func(_)),

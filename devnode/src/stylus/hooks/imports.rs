@@ -2,8 +2,8 @@
 
 use revm::interpreter::CallScheme;
 use revm::primitives::U256;
+use wasmi::{Caller, Engine, Error, Linker};
 use wasmparser::ValType;
-use wasmtime::{Caller, Engine, Linker};
 
 use super::{price, Escape, Fallible, Hook, Host, MODULE};
 
@@ -62,17 +62,17 @@ pub(crate) fn signature(module: &str, name: &str, debug: bool) -> Option<(&'stat
 }
 
 /// Everything a program may import.
-pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Host>> {
+pub(crate) fn linker(engine: &Engine, debug: bool) -> Result<Linker<Host>, Error> {
     let mut linker = Linker::new(engine);
     macro_rules! hook {
         ($name:literal, |$hook:ident $(, $arg:ident: $ty:ty)*| -> $ret:ty $body:block) => {
-            linker.func_wrap(MODULE, $name, |mut caller: Caller<'_, Host> $(, $arg: $ty)*| -> wasmtime::Result<$ret> {
+            linker.func_wrap(MODULE, $name, |mut caller: Caller<'_, Host> $(, $arg: $ty)*| -> Result<$ret, Error> {
                 let mut hook = Hook(&mut caller);
                 hook.begin();
                 let $hook = &mut hook;
                 let result: Fallible<$ret> = $body;
                 hook.end($name, &result);
-                result.map_err(wasmtime::Error::new)
+                result.map_err(Error::host)
             })?;
         };
     }
@@ -137,13 +137,13 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Ho
     if debug {
         macro_rules! console {
             ($name:literal, |$hook:ident $(, $arg:ident: $ty:ty)*| -> $ret:ty $body:block) => {
-                linker.func_wrap("console", $name, |mut caller: Caller<'_, Host> $(, $arg: $ty)*| -> wasmtime::Result<$ret> {
+                linker.func_wrap("console", $name, |mut caller: Caller<'_, Host> $(, $arg: $ty)*| -> Result<$ret, Error> {
                     let mut hook = Hook(&mut caller);
                     hook.begin();
                     let $hook = &mut hook;
                     let result: Fallible<$ret> = $body;
                     hook.end(if $name == "log_txt" { "console_log_text" } else { "console_log" }, &result);
-                    result.map_err(wasmtime::Error::new)
+                    result.map_err(Error::host)
                 })?;
             };
         }

@@ -12,7 +12,8 @@ use std::fmt;
 
 use revm::interpreter::SharedMemory;
 use revm::primitives::{Address, Bytes, B256, U256};
-use wasmtime::{Caller, Global, Memory, Val};
+use wasmi::errors::HostError;
+use wasmi::{Caller, Global, Memory, Val};
 
 use super::pricing::{self as price, MemoryModel};
 use crate::exec::Exec;
@@ -44,7 +45,7 @@ impl fmt::Display for Escape {
     }
 }
 
-impl std::error::Error for Escape {}
+impl HostError for Escape {}
 
 /// The world of a running program.
 pub(crate) struct Host {
@@ -109,21 +110,21 @@ impl Hook<'_, '_> {
 
     fn ink(&mut self) -> Fallible<u64> {
         let handles = self.handles();
-        if handles.ink_status.get(&mut self.0).i32() != Some(0) {
+        if handles.ink_status.get(&*self.0).i32() != Some(0) {
             return self.out_of_ink();
         }
-        Ok(handles.ink_left.get(&mut self.0).i64().unwrap_or_default() as u64)
+        Ok(handles.ink_left.get(&*self.0).i64().unwrap_or_default() as u64)
     }
 
     fn set_ink(&mut self, ink: u64) {
         let handles = self.handles();
-        let _ = handles.ink_left.set(&mut self.0, Val::I64(ink as i64));
+        let _ = handles.ink_left.set(&mut *self.0, Val::I64(ink as i64));
     }
 
     fn out_of_ink<T>(&mut self) -> Fallible<T> {
         let handles = self.handles();
-        let _ = handles.ink_left.set(&mut self.0, Val::I64(0));
-        let _ = handles.ink_status.set(&mut self.0, Val::I32(1));
+        let _ = handles.ink_left.set(&mut *self.0, Val::I64(0));
+        let _ = handles.ink_status.set(&mut *self.0, Val::I32(1));
         Err(Escape::OutOfInk)
     }
 
@@ -151,7 +152,7 @@ impl Hook<'_, '_> {
         let done = matches!(result, Ok(_) | Err(Escape::Exit(_)));
         if watch == Watch::Ink || watch == Watch::All && done {
             let handles = self.handles();
-            let ink = handles.ink_left.get(&mut self.0).i64().unwrap_or_default() as u64;
+            let ink = handles.ink_left.get(&*self.0).i64().unwrap_or_default() as u64;
             let host = self.host();
             let (before, (args, outs)) = (host.ink_before, std::mem::take(&mut host.told));
             if let Some(tracer) = host.exec.as_mut().and_then(|exec| exec.tracer.as_mut()) {
@@ -190,7 +191,7 @@ impl Hook<'_, '_> {
     fn read(&mut self, ptr: u32, len: u32) -> Fallible<Vec<u8>> {
         let start = ptr as usize;
         let memory = self.handles().memory;
-        match memory.data(&self.0).get(start..start + len as usize) {
+        match memory.data(&*self.0).get(start..start + len as usize) {
             Some(bytes) => Ok(bytes.to_vec()),
             None => failure(format!("failed to access memory: {len} bytes at {ptr}")),
         }
@@ -200,7 +201,7 @@ impl Hook<'_, '_> {
         let start = ptr as usize;
         let memory = self.handles().memory;
         let mut out = [0; N];
-        match memory.data(&self.0).get(start..start + N) {
+        match memory.data(&*self.0).get(start..start + N) {
             Some(bytes) => {
                 out.copy_from_slice(bytes);
                 Ok(out)
@@ -224,7 +225,7 @@ impl Hook<'_, '_> {
     fn write(&mut self, ptr: u32, bytes: &[u8]) -> Fallible<()> {
         let start = ptr as usize;
         let memory = self.handles().memory;
-        match memory.data_mut(&mut self.0).get_mut(start..start + bytes.len()) {
+        match memory.data_mut(&mut *self.0).get_mut(start..start + bytes.len()) {
             Some(target) => {
                 target.copy_from_slice(bytes);
                 Ok(())
