@@ -38,6 +38,14 @@ const GUARD: &str = "read -r _; kill -KILL 0";
 const PASSED: [&str; 8] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "USER", "SSL_CERT_FILE"];
 /// More of them, by prefix.
 const PASSED_FAMILIES: [&str; 9] = ["LC_", "CUDA_", "NVIDIA_", "HF_", "XDG_", "PYTHON", "TORCH", "ORT_", "OMP_"];
+/// Parts of the names of those that hold a secret, as `HF_TOKEN` and `NVIDIA_API_KEY` do: an executor reads inputs of strangers.
+const SECRET: [&str; 4] = ["TOKEN", "KEY", "SECRET", "PASSWORD"];
+
+/// Whether an executor gets a variable of the agent's environment.
+fn passes(name: &str) -> bool {
+    let needed = PASSED.contains(&name) || PASSED_FAMILIES.iter().any(|family| name.starts_with(family));
+    needed && !SECRET.iter().any(|part| name.contains(part))
+}
 
 /// A task's request to an executor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -383,8 +391,7 @@ impl Executor {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Only variables that programs need to run; the agent's own environment holds keys.
         command.env_clear();
-        let passed = |name: &str| PASSED.contains(&name) || PASSED_FAMILIES.iter().any(|family| name.starts_with(family));
-        command.envs(std::env::vars().filter(|(name, _)| passed(name)));
+        command.envs(std::env::vars().filter(|(name, _)| passes(name)));
         if let Some(gpu) = &self.gpu {
             command.env("CUDA_VISIBLE_DEVICES", gpu);
         }
@@ -715,6 +722,16 @@ mod tests {
     fn executor(script: &str) -> Executor {
         let settings = toml::from_str(&format!("command = [\"sh\", \"-c\", '''{script}''']\nready_within = 5")).unwrap();
         Executor::new("test", &settings)
+    }
+
+    #[test]
+    fn an_executor_gets_no_variable_that_holds_a_secret() {
+        for name in ["PATH", "HF_HOME", "HF_HUB_OFFLINE", "CUDA_VISIBLE_DEVICES", "PYTHONPATH", "LC_ALL"] {
+            assert!(passes(name), "{name}");
+        }
+        for name in ["HF_TOKEN", "HF_TOKEN_PATH", "NVIDIA_API_KEY", "GPU_KEY", "PRIVATE_KEY", "MUSTER_WEBHOOK", "XDG_SECRET"] {
+            assert!(!passes(name), "{name}");
+        }
     }
 
     fn run(place: &Path) -> Run {

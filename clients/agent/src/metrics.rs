@@ -45,6 +45,9 @@ const ALL: [Described; 33] = [
     ("endpoint_up", false, "Whether a node of the chain is asked, by its host"),
 ];
 
+/// Kinds of alerts that deploy/alerts.yaml watches.
+const GRAVE: [&str; 4] = ["judged", "slashed", "kicked", "timeout"];
+
 /// The agent's metrics.
 pub struct Metrics(pub observe::Metrics);
 
@@ -53,7 +56,12 @@ pub struct OfNode<'a>(pub &'a Metrics, pub &'a str);
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self(observe::Metrics::new("muster_agent", &ALL))
+        let metrics = Self(observe::Metrics::new("muster_agent", &ALL));
+        // A first alert is no increase of a series that was not there.
+        for kind in GRAVE {
+            metrics.0.add("alerts_total", &[("kind", kind)], 0.0);
+        }
+        metrics
     }
 }
 
@@ -123,6 +131,16 @@ mod tests {
                 named += 1;
             }
             assert!(named > 8);
+        }
+    }
+
+    #[test]
+    fn the_first_grave_alert_is_an_increase() {
+        let metrics = Metrics::default();
+        let rules = include_str!("../deploy/alerts.yaml");
+        assert!(rules.contains(&format!("alerts_total{{kind=~\"{}\"}}", GRAVE.join("|"))));
+        for kind in GRAVE {
+            assert_eq!(metrics.0.get("alerts_total", &[("kind", kind)]), Some(0.0));
         }
     }
 }

@@ -220,6 +220,7 @@ impl Shared {
     /// Reports an urgent problem: in the log, and to the webhook.
     pub fn alert(self: &Arc<Self>, node: &str, what: &str, text: &str) {
         tracing::warn!(node, alert = what, "{node}: {text}");
+        self.metrics.count_alert(what);
         {
             let mut alerted = self.alerted.lock().unwrap_or_else(PoisonError::into_inner);
             let key = format!("{node} {what}");
@@ -228,7 +229,6 @@ impl Shared {
             }
             alerted.insert(key, Instant::now());
         }
-        self.metrics.count_alert(what);
         let Some(url) = self.config.webhook.clone() else { return };
         let body = json!({ "text": format!("muster-agent, {node}: {text}"), "node": node, "what": what });
         tokio::spawn(async move {

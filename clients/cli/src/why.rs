@@ -292,11 +292,13 @@ impl Why {
         if overview.paused {
             missing.push("the owner of the network has stopped new tasks".into());
         }
-        let balance = session.endpoints().balance(node.operator).await?;
+        let hand = session.muster.read(IMuster::workerOfCall { number: node.node }).await?;
+        let payer = if hand.works { hand.worker } else { node.operator };
+        let balance = session.endpoints().balance(payer).await?;
         let price = U256::from(session.endpoints().head().await?.base_fee_per_gas.unwrap_or_default());
         // A commitment and a reveal, each of less gas than this.
         if node.status != 0 && balance < price * U256::from(400_000) {
-            missing.push(format!("its account has {}, too little for the gas of its next answers", show_amount(balance)));
+            missing.push(format!("{payer} has {}, too little for the gas of its next answers", show_amount(balance)));
         }
         Ok(missing)
     }

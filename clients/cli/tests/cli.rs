@@ -219,6 +219,20 @@ async fn a_worker_answers_for_the_operator() {
     worker.done(&["node", "worker", "accept", "1"]);
     let status = operator.done(&["node", "status"]);
     assert_eq!((&status["worker"], &status["works"]), (&serde_json::json!(worker.address()), &Value::Bool(true)));
+    // The worker pays for its answers, whatever the operator has.
+    let poor = |who: &Person| {
+        let missing = operator.done(&["node", "why"])["missing"].to_string();
+        missing.contains("too little for the gas") && missing.contains(&who.address().to_string())
+    };
+    if let Some(node) = &site.world.node {
+        let (chain, plenty) = (node.chain(), U256::from(10u64.pow(18)));
+        chain.set_balance(operator.address(), U256::ZERO);
+        assert!(!poor(&operator) && !poor(&worker));
+        chain.set_balance(operator.address(), plenty);
+        chain.set_balance(worker.address(), U256::ZERO);
+        assert!(poor(&worker) && !poor(&operator));
+        chain.set_balance(worker.address(), plenty);
+    }
     // The worker's account stands for the node, too.
     assert_eq!(worker.done(&["node", "status"])["operator"], status["operator"]);
 
