@@ -363,12 +363,15 @@ interface IMuster {
 
     /// @notice Ends a task whose deadline has passed without an answer, or whose answer was committed to and neither sampled nor revealed within
     /// the parameter sampleWindow. In the latter case the reserve keeps the part that it would have got. Anyone may call. The caller earns the
-    /// start fee, unless they are the node's own operator. It also releases a late member of a validation group; nobody earns by that.
+    /// start fee; if they are the node's operator or worker, it is protocol income. It also releases a late member of a validation group; nobody
+    /// earns by that.
     function expire(uint32 node, uint64 id) external;
 
-    /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call. Every other call
-    /// of nodes and applications draws two, except {withdraw}, {cancel}, {expireQueued} and the calls of validation. A quiet network has few
-    /// such calls, so creators that want their task started call this in a later block.
+    /// @notice Makes up to `count` (at most 16) draws whose block has come, of Pending tasks and of validators. Anyone may call. Some calls make up
+    /// to two before their own work: {createTask}, {submit}, {reportError}, {expire}, {pause}, {resume}, {quit}, {reportRemoved}, {purge}, {poke}
+    /// and {setProfile}. {join}, {raiseStake}, {reportDownloaded}, {createTasks} and {settle} make up to eight cheap ones. {formGroup} draws
+    /// validators alone, and all others draw nothing. A quiet network has few such calls, so creators that want their task started call this in a
+    /// later block.
     /// @return drawn The number of draws made.
     function dispatch(uint8 count) external returns (uint8 drawn);
 
@@ -381,10 +384,11 @@ interface IMuster {
     function commit(uint64 id, bytes32 commitment) external;
 
     /// @notice Reveals what a node has committed to. Anyone may call. A task that was not sampled ends with it: the node is paid fee / (1 + 2
-    /// sampleBps / 10000) and the rest goes to the reserve. Where fewer nodes than the parameter scorePool had joined in the task's scope
-    /// at its creation, it is paid the whole fee. An error ends the task as {reportError} does. In a group, a revealed error no longer
-    /// counts as an open commitment. In a validation group reveals begin when every member has committed or timed out, and end when the
-    /// group is judged. The last of them judges it, unless draws are due, or {settle} does after the parameter revealWindow.
+    /// sampleBps / 10000) and the rest goes to the reserve. It is paid the whole fee if the task is not scored. That is so if at its creation
+    /// fewer nodes than the parameter scorePool had joined in its scope, or fewer than two thirds as many were active there. A task whose answers
+    /// must be equal is not scored either if its GPU group was not listed at the commitment. An error ends the task as {reportError} does. In a
+    /// group, a revealed error no longer counts as an open commitment. In a validation group reveals begin when every member has committed or timed
+    /// out, and end when the group is judged. The last of them judges it, unless draws are due, or {settle} does after the parameter revealWindow.
     /// @param group The group's place, as in {GroupFormed}; 0 for a task that was not sampled.
     function reveal(uint64 id, uint32 group, uint32 node, uint8 kind, bytes32 value, bytes32 salt) external;
 
@@ -428,8 +432,9 @@ interface IMuster {
     /// @notice Changes a parameter, within its bounds, at once. A parameter that affects stakes must be proposed instead.
     function setParameter(uint8 parameter, uint256 value) external;
 
-    /// @notice Proposes a value for a parameter that reaches into stakes (unbonding, kickoutMilli); it can take effect after the
-    /// upgrade delay. Another proposal for the same parameter takes its place.
+    /// @notice Proposes a value for a parameter that affects stakes; it can take effect after the upgrade delay. Another proposal for the same
+    /// parameter takes its place. These parameters are startFeeBps, minStake, unbonding, kickoutMilli, queueTime, sampleWindow, revealWindow,
+    /// openMost, slashTimes, scorePool, hammingMost and slashImages.
     function proposeParameter(uint8 parameter, uint256 value) external;
 
     /// @notice Puts a proposed parameter into effect. Anyone may call.
@@ -749,7 +754,8 @@ interface IMuster {
     error ParameterDelayed(uint8 parameter);
     /// @notice The parameter can be set at once and need not be proposed.
     error ParameterNotDelayed(uint8 parameter);
-    /// @notice The draw's delay can be lowered only while no task is Pending. Stop new tasks and dispatch the pending ones first.
+    /// @notice The parameters drawDelay and sampleDelay can be lowered only while no draw waits, of a Pending task or of validators. `pending` counts
+    /// both. Stop new tasks and dispatch the waiting ones first.
     error TasksPending(uint32 pending);
     /// @notice Nothing of the kind is proposed.
     error NotProposed();
