@@ -9,7 +9,8 @@
 //! | VRAM of a GPU | the column `vram`, else by its model: [`gpu`]; the undisclosed G2 and G3 count as 24 and 48 GiB |
 //!
 //! Columns may come in any order, with others between them, and under names that people give them (`GPU Model`, `vram_gb`).
-//! Empty lines, a byte order mark, quotes and either kind of line end are taken as they come.
+//! Empty lines, a byte order mark, quotes and either kind of line end are taken as they come. Columns are parted by commas, or as
+//! the heading parts them: by semicolons, as where numbers have a comma, or by tabs.
 
 pub mod figures;
 pub mod gpu;
@@ -43,6 +44,8 @@ pub enum Outcome {
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
+    /// Its line in the file.
+    pub line: usize,
     /// Seconds after the first one.
     pub at: u64,
     /// Its future outcome.
@@ -125,6 +128,7 @@ pub fn requests(file: &str, source: impl Read, limit: usize) -> Result<Vec<Reque
         let mut models = vec![base];
         models.extend((1..=loras).map(|number| format!("{application}/lora-{number}")));
         Ok(Request {
+            line: row.line,
             at: at - first,
             outcome,
             seconds: row.number("exec_time_seconds", 0.0, 1e6)?.round() as u64,
@@ -206,6 +210,7 @@ pub fn fleet(file: &str, source: impl Read, sizes: &Sizes) -> Result<(Vec<Gpu>, 
 }
 
 struct Row<'a> {
+    line: usize,
     heading: &'a csv::StringRecord,
     columns: &'a HashMap<&'static str, usize>,
     record: &'a csv::StringRecord,
@@ -292,7 +297,7 @@ fn rows<T>(
 ) -> Result<Vec<T>> {
     let mut text = Vec::new();
     source.read_to_end(&mut text).with_context(|| format!("cannot read {file}"))?;
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(&text[..]);
+    let mut reader = csv::ReaderBuilder::new().flexible(true).delimiter(delimiter(&text)).from_reader(&text[..]);
     let heading = reader.headers().map_err(|error| anyhow!("{file}:1: {}", reason(&error)))?.clone();
     ensure!(!heading.is_empty(), "{file}: it is empty");
     let columns = columns(&heading);
@@ -303,10 +308,10 @@ fn rows<T>(
             heading.iter().map(str::trim).collect::<Vec<_>>().join(", ")
         );
     }
-    let mut out = Vec::new();
+    let (mut out, mut lines) = (Vec::new(), Lines { text: &text, at: 0, line: 1 });
     for record in reader.into_records() {
         let record = record.map_err(|error| match error.position() {
-            Some(position) => anyhow!("{file}:{}: {}", line_at(&text, position), reason(&error)),
+            Some(position) => anyhow!("{file}:{}: {}", lines.of(position), reason(&error)),
             None => anyhow!("{file}: {}", reason(&error)),
         })?;
         if record.iter().all(|field| field.trim().is_empty()) {
@@ -315,10 +320,10 @@ fn rows<T>(
         if out.len() == limit {
             break;
         }
-        let line = record.position().map_or(0, |position| line_at(&text, position));
+        let line = record.position().map_or(0, |position| lines.of(position));
         ensure!(record.len() == heading.len(), "{file}:{line}: {} fields; the heading has {}", record.len(), heading.len());
         out.push(
-            read(Row { heading: &heading, columns: &columns, record: &record })
+            read(Row { line, heading: &heading, columns: &columns, record: &record })
                 .map_err(|error| anyhow!("{file}:{line}: {error:#}"))?,
         );
     }
@@ -326,11 +331,32 @@ fn rows<T>(
     Ok(out)
 }
 
-/// The line that a row begins in. The reader's own number is that of the first empty line before it.
-fn line_at(text: &[u8], position: &csv::Position) -> usize {
-    let (before, rest) = text.split_at(usize::try_from(position.byte()).unwrap_or(usize::MAX).min(text.len()));
-    let empty = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
-    1 + before.iter().chain(empty).filter(|byte| **byte == b'\n').count()
+/// The sign between a heading's columns: a comma, unless it has more semicolons or tabs.
+fn delimiter(text: &[u8]) -> u8 {
+    let heading = text.split(|byte| matches!(byte, b'\r' | b'\n')).find(|line| !line.is_empty()).unwrap_or_default();
+    let count = |sign: u8| heading.iter().filter(|byte| **byte == sign).count();
+    // Of equal ones the last is taken.
+    [b'\t', b';', b','].into_iter().max_by_key(|sign| count(*sign)).unwrap_or(b',')
+}
+
+/// The lines of a text, counted once from its beginning on.
+struct Lines<'a> {
+    text: &'a [u8],
+    /// The byte that was asked for last, and its line.
+    at: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    /// The line that a row begins in; rows come in their order. The reader's own number is that of the first empty line before it.
+    fn of(&mut self, position: &csv::Position) -> usize {
+        let start = usize::try_from(position.byte()).unwrap_or(usize::MAX).min(self.text.len());
+        let empty = self.text[start..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let to = (start + empty).max(self.at);
+        self.line += self.text[self.at..to].iter().filter(|byte| **byte == b'\n').count();
+        self.at = to;
+        self.line
+    }
 }
 
 fn reason(error: &csv::Error) -> String {
@@ -377,6 +403,7 @@ mod tests {
         assert_eq!(read[0].units, 6, "4 x 40 / 30, rounded up");
         assert_eq!(read[0].models, ["M1", "G0/lora-1", "G0/lora-2"]);
         assert_eq!((read[0].at, read[0].seconds, read[0].outcome), (0, 32, Outcome::Answers));
+        assert_eq!((read[0].line, read[1].line), (2, 3));
         assert_eq!((read[1].at, read[1].outcome), (86_410, Outcome::Silent), "2024 has a leap day");
         assert_eq!(seconds("1970-01-01 00:00:01").unwrap(), 1);
         assert_eq!(seconds("2024-11-15 16:57:50").unwrap(), 1_731_689_870);
@@ -413,6 +440,17 @@ mod tests {
         assert_eq!(error, "nodes.csv: it is empty");
         let error = gpus("nodes.csv", &[0xff, 0xfe, b'\n'][..]).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv:1: not UTF-8");
+    }
+
+    #[test]
+    fn a_long_list_is_read_as_fast_as_it_is_long_and_its_lines_are_counted_right() {
+        // Counted from the beginning for each row, lines of as many took minutes.
+        let rows = 200_000;
+        let mut file = "model,gpu\n".to_string() + &"T4,1\n\r\n".repeat(rows);
+        assert_eq!(gpus("nodes.csv", file.as_bytes()).unwrap().len(), rows);
+        file += "T4,0\n";
+        let error = gpus("nodes.csv", file.as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, format!("nodes.csv:{}: gpu is 0; it can be from 1 to 64", 2 * rows + 2));
     }
 
     #[test]
@@ -471,6 +509,9 @@ mod tests {
             // A size of its own, in GiB or as tools print it, or none.
             ("model,vram\nA100,80\nA100,\nX1,\"12 GB\"\nX1,24564\nX1,81559MiB\n", "A100 80, A100 40, X1 12, X1 24, X1 80"),
             ("model,VRAM (GB)\nX1,7.6\n", "X1 8"),
+            // As spreadsheets part columns where numbers have a comma, and by tabs.
+            ("gpu;model\n2;A100 80GB\n", "A100 80GB 80, A100 80GB 80"),
+            ("model\tgpu\nT4, 16 GB\t1\n", "T4, 16 GB 16"),
         ] {
             assert_eq!(short(file), expected, "{file:?}");
         }
