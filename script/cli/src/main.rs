@@ -85,7 +85,7 @@ async fn run(command: Command) -> Result<()> {
         Command::Demo(options) => {
             let report = demo::run(&root, &options).await?;
             if options.json {
-                println!("{}", serde_json::to_string_pretty(&report)?);
+                print(serde_json::to_string_pretty(&report)?);
             } else {
                 report.print();
             }

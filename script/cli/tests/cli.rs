@@ -697,6 +697,23 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
 }
 
 #[test]
+fn a_task_above_what_the_contract_takes_is_named_by_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("requests.csv");
+    let heading = "gmt_create;predict_status;exec_time_seconds;groupId;num_images_per_prompt;num_inference_steps;\
+        checkpoint_model_version_id;num_lora";
+    let row = |images| format!("2024-11-15 16:57:50;SUCCEED;22;A0;{images};30;M3;1\n");
+    fs::write(&file, format!("{heading}\n{}{}", row(1), row(1_000))).unwrap();
+    let node = node();
+    let environment = [("RPC_URL", node.url()), ("DEPLOYMENTS", dir.path().to_str().unwrap().into())];
+    let environment = [0, 1].map(|at: usize| (environment[at].0, environment[at].1.as_str()));
+    let out = muster(&["demo", "--requests", file.to_str().unwrap()], &environment);
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("line 3 asks for 1000 units") && errors.contains("BadUnits { units: 1000, most: "), "{errors}");
+}
+
+#[test]
 fn a_fleet_of_ones_own_runs_what_it_can() {
     let dir = tempfile::tempdir().unwrap();
     let nodes = dir.path().join("nodes.csv");
@@ -732,6 +749,10 @@ fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
         checkpoint_model_version_id,num_lora";
     fs::write(&file, format!("{heading}\n2024-11-15 16:57:50,LOST,22,A0,1,30,M3,1\n")).unwrap();
     let name = file.to_str().unwrap();
+    let long = dir.path().join("long.csv");
+    let row = |year| format!("{year}-11-15 16:57:50,SUCCEED,22,A0,1,30,M3,1\n");
+    fs::write(&long, format!("{heading}\n{}{}", row(2024), row(2034))).unwrap();
+    let long = long.to_str().unwrap();
     let short = dir.path().join("short.csv");
     fs::write(&short, "gmt_create,predict_status\n").unwrap();
     let short = short.to_str().unwrap();
@@ -740,6 +761,11 @@ fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
     for (arguments, environment, words) in [
         (vec!["demo", "--requests", name], &[][..], vec![name, ":2: predict_status is \"LOST\""]),
         (vec!["demo", "--requests", short], &[], vec![short, ":1: the heading has no column exec_time_seconds"]),
+        (
+            vec!["demo", "--requests", long],
+            &[],
+            vec![long, "at --speed 1 its requests come over 3652 days; 350 days is the most"],
+        ),
         (vec!["demo", "--nodes", "missing.csv"], &[], vec!["cannot open missing.csv"]),
         (vec!["demo", "--gpus", "1000"], &[], vec!["--gpus is 1000, but the fleet has 8 GPUs"]),
         (vec!["demo", "--speed", "0"], &[], vec!["--speed is 0"]),

@@ -148,7 +148,10 @@ impl Demo {
     async fn payments(&mut self, joins: &[Join<'_>], terms: &Terms) -> Result<Vec<(Address, U256)>> {
         let mut fees = vec![U256::ZERO; CREATORS];
         for at in 0..self.requests.len() {
-            fees[creator_of(&self.requests[at])] += self.fee(at).await? * nodes_of(self.options.policy(at));
+            let Request { line, units, .. } = self.requests[at];
+            let asks = || format!("the request in line {line} asks for {units} units, images per prompt x inference steps / 30");
+            let fee = self.fee(at).await.with_context(asks)?;
+            fees[creator_of(&self.requests[at])] += fee * nodes_of(self.options.policy(at));
         }
         let requests = self.requests.len() as u64;
         let price = self.chain.gas_price().await? * U256::from(2);

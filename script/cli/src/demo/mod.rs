@@ -52,6 +52,10 @@ const REQUESTS: (&str, &[u8]) = ("script/demo-data/requests.csv", include_bytes!
 /// The nodes that join where no file is named.
 const NODES: (&str, &[u8]) = ("script/demo-data/nodes.csv", include_bytes!("../../../demo-data/nodes.csv"));
 
+const DAY: f64 = 86_400.0;
+/// The most seconds over which requests may come: programs expire after 365 days, and tasks end some time later.
+const LONGEST: f64 = 350.0 * DAY;
+
 /// Runs it.
 ///
 /// # Errors
@@ -91,6 +95,14 @@ fn traces(options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
     ensure!(limit > 0 && options.gpus != Some(0), "--limit and --gpus must be at least 1");
     let (name, source) = open(options.requests.as_deref(), REQUESTS)?;
     let requests = trace::requests(&name, source, limit)?;
+    let last = requests.last().map_or(0.0, |request| request.at as f64 / options.speed);
+    ensure!(
+        last <= LONGEST,
+        "{name}: at --speed {} its requests come over {:.0} days; {:.0} days is the most, because the programs then expire",
+        options.speed,
+        last / DAY,
+        LONGEST / DAY
+    );
     let (name, source) = open(options.nodes.as_deref(), NODES)?;
     let (gpus, notes) = trace::fleet(&name, source, &options.vram.iter().cloned().collect())?;
     for note in notes {

@@ -2,6 +2,7 @@
 
 use alloy::primitives::{utils::format_ether, U256};
 use comfy_table::Table;
+use muster_client::observe::print;
 use muster_protocol::flow::create::{REPLICATED, SAMPLED};
 
 use super::{
@@ -14,7 +15,7 @@ use crate::table::table;
 impl Report {
     /// Prints it for people.
     pub fn print(&self) {
-        let show = |table: Table| println!("{table}\n");
+        let show = |table: Table| print(format_args!("{table}\n"));
         show(self.tasks_table());
         self.print_waits();
         show(self.nodes_table());
@@ -26,7 +27,7 @@ impl Report {
         show(self.gas_table());
         show(self.money_table());
         self.print_balance();
-        println!("Muster is at {:?}.", self.address);
+        print(format_args!("Muster is at {:?}.", self.address));
     }
 
     fn tasks_table(&self) -> Table {
@@ -45,29 +46,31 @@ impl Report {
             ("aborted: queued for too long", self.outlived),
             ("aborted: their node was slashed out", self.orphaned),
             ("three nodes had it, and no two answers alike", self.undecided),
-            ("refused, because no node could run them", self.refused),
         ] {
             tasks.add_row([what, &count.to_string(), &share(count)]);
         }
+        // No part of those that were created.
+        tasks.add_row(["refused, because no node could run them", &self.refused.to_string(), "-"]);
         tasks
     }
 
     fn print_waits(&self) {
         // A task that is cancelled before its draw is none of these.
         if self.dispatched + self.queued + self.turned_away == self.tasks {
-            println!("Tasks dispatched, queued and turned away are all that were created; so are those turned away and the ends below.\n");
+            print("Tasks dispatched, queued and turned away are all that were created; so are those turned away and the ends below.\n");
         }
         let wait = &self.waiting_seconds;
-        println!(
+        print(format_args!(
             "{} nodes, {} seconds on chain. From creation to start: median {} s, 95 % within {} s, at most {} s;",
             self.nodes, self.simulated_seconds, wait.median, wait.p95, wait.max
-        );
+        ));
         let wait = &self.queue_seconds;
-        println!(
+        print(format_args!(
             "of the {} that came out of the queue: median {} s, 95 % within {} s, at most {} s.",
             wait.count, wait.median, wait.p95, wait.max
-        );
-        println!("Nodes fell below the threshold of H {} times; {} were kicked out.\n", self.exclusions, self.kicked_out);
+        ));
+        let (times, out) = (self.exclusions, self.kicked_out);
+        print(format_args!("Nodes fell below the threshold of H {times} times; {out} were kicked out.\n"));
     }
 
     fn nodes_table(&self) -> Table {
@@ -120,9 +123,11 @@ impl Report {
         let parts = [&self.stake_wei, &self.escrow_wei, &self.credit_wei, &self.treasury_wei, &self.reserve_wei, &self.burnt_wei];
         let sum = parts.iter().map(|part| wei(part)).sum();
         match wei(&self.contract_balance_wei).checked_sub(sum) {
-            Some(more) if more.is_zero() => println!("The parts add up to the balance: no wei was lost or made.\n"),
-            Some(more) => println!("The parts and {more} wei that were forced upon the contract add up to its balance.\n"),
-            None => println!("The parts are more than the balance: the books are wrong.\n"),
+            Some(more) if more.is_zero() => print("The parts add up to the balance: no wei was lost or made.\n"),
+            Some(more) => {
+                print(format_args!("The parts and {more} wei that were forced upon the contract add up to its balance.\n"))
+            }
+            None => print("The parts are more than the balance: the books are wrong.\n"),
         }
     }
 }
@@ -141,7 +146,7 @@ fn short(decimal: &str) -> &str {
 impl Validation {
     /// The basis of the figures below.
     fn print(&self) {
-        println!("{}", self.said());
+        print(self.said());
     }
 
     fn said(&self) -> String {
