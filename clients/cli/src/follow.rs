@@ -6,7 +6,7 @@ use std::time::Duration;
 use alloy::primitives::{B256, U256};
 use anyhow::{bail, Result};
 use clap::Args;
-use muster_client::{abi, Account, Event, IMuster};
+use muster_client::{abi, Account, Error, Event, IMuster};
 use serde_json::json;
 use tokio::time::{sleep, timeout, Instant};
 
@@ -183,6 +183,37 @@ const AGAIN: u64 = 32;
 /// The longest pause between two questions.
 const SELDOM: Duration = Duration::from_secs(1);
 
+/// Since when no node answers one who follows a task. The task goes on meanwhile, and is paid for.
+#[derive(Default)]
+struct Away {
+    /// Whether one has ever answered.
+    known: bool,
+    since: Option<Instant>,
+}
+
+impl Away {
+    /// An answer. None, while no node gave one for less than `--wait` after an earlier answer.
+    fn passes<T>(&mut self, session: &Session, answer: Result<T>) -> Result<Option<T>> {
+        let error = match answer {
+            Ok(answer) => {
+                *self = Self { known: true, since: None };
+                return Ok(Some(answer));
+            }
+            Err(error) => error,
+        };
+        let unreachable = matches!(error.downcast_ref(), Some(Error::Unreachable(_)));
+        let patience = session.options.patience();
+        if !self.known || !unreachable || self.since.is_some_and(|since| since.elapsed() >= patience) {
+            return Err(error);
+        }
+        if self.since.is_none() {
+            self.since = Some(Instant::now());
+            eprintln!("muster: {error}: asked again for {} s (--wait)", patience.as_secs());
+        }
+        Ok(None)
+    }
+}
+
 /// Whence a task is followed.
 pub struct Start {
     /// The first block.
@@ -208,13 +239,20 @@ pub async fn watch(session: &Session, which: &Which, start: Start, drive: bool, 
     let pulse = endpoints.pulse();
     let mut told = pulse.logs();
     let (mut events, mut next, mut changed, mut waits) = (Vec::<Past>::new(), from, Instant::now(), false);
+    let mut away = Away::default();
     loop {
         told.mark_unchanged();
         let known: BTreeSet<_> = events.iter().map(|past| (past.transaction, past.log.log_index)).collect();
         // Concurrently: each question takes a round trip.
-        let (head, new, view) =
-            tokio::join!(endpoints.recent_head(), which.events_from(session, next), which.locate(session, &events));
-        let (head, mut new, view) = (head?.number, new?, view?);
+        let asked = async {
+            let (head, new, view) =
+                tokio::join!(endpoints.recent_head(), which.events_from(session, next), which.locate(session, &events));
+            anyhow::Ok((head?.number, new?, view?))
+        };
+        let Some((head, mut new, view)) = away.passes(session, asked.await)? else {
+            sleep(SELDOM).await;
+            continue;
+        };
         new.retain(|past| !known.contains(&(past.transaction, past.log.log_index)));
         for past in new {
             let text = format!("block {}: {}", past.block, abi::describe(&past.event));

@@ -71,7 +71,11 @@ impl Along {
     /// Reads until the caller ends it.
     async fn read(&mut self, session: &Session, which: &Which, from: u64, inside: bool) -> Result<()> {
         let node = loop {
-            let events = which.events_from(session, from).await?;
+            // The watch beside this says that no node answers, and ends if that goes on.
+            let Ok(events) = which.events_from(session, from).await else {
+                sleep(LOOK).await;
+                continue;
+            };
             let policy = events.iter().find_map(|past| match &past.event {
                 Event::TaskCreated(e) => Some(e.spec.redundancy),
                 _ => None,

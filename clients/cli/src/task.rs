@@ -193,6 +193,7 @@ impl Run {
     async fn run(&self, session: &Session) -> Result<Option<Report>> {
         ensure!(self.task.inputs.len() < 2, "one task has one result: create several by `muster task create`");
         ensure!(!session.options.dry_run, "a dry run has no result: `muster task create --dry-run` prints the cost");
+        room(&self.out).context("nothing was paid")?;
         let Created { id, start } = self.task.create(session, true).await?.context("the contract told of no task")?;
         let (which, block) = (Which { id, days: 1.0 }, start.block);
         if self.stream {
@@ -217,6 +218,14 @@ impl Fetch {
 const TRIES: u32 = 3;
 /// The pause between two times.
 const PAUSE: Duration = Duration::from_secs(2);
+
+/// Whether a file could be there.
+fn room(out: &Path) -> Result<()> {
+    let place = out.parent().filter(|place| !place.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    ensure!(place.is_dir(), "{}: there is no directory {}", out.display(), place.display());
+    ensure!(!out.is_dir(), "{} is a directory", out.display());
+    Ok(())
+}
 
 /// Writes a task's result to a file.
 async fn fetch(session: &Session, id: u64, events: &[Past], stores: &At, out: &Path) -> Result<Report> {

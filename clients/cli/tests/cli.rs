@@ -564,6 +564,57 @@ async fn a_task_that_is_followed_says_each_event_once() {
     }
 }
 
+/// Another address of a node, and the switch that breaks all connections to it and takes no new ones.
+async fn gate(to: &str) -> (String, tokio::sync::watch::Sender<bool>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let to = to.trim_start_matches("http://").trim_end_matches('/').to_string();
+    let (open, sees) = tokio::sync::watch::channel(true);
+    tokio::spawn(async move {
+        while let Ok((mut near, _)) = listener.accept().await {
+            let (to, mut sees) = (to.clone(), sees.clone());
+            tokio::spawn(async move {
+                if *sees.borrow_and_update() {
+                    let mut far = tokio::net::TcpStream::connect(to).await.unwrap();
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                        _ = sees.changed() => {}
+                    }
+                }
+            });
+        }
+    });
+    (url, open)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_followed_although_the_node_of_the_chain_is_away_for_a_while() {
+    let mut site = Site::new(&[]).await;
+    let operator = site.operator().await;
+    let mut person = site.person(10_000_000).await;
+    let (url, open) = gate(&person.url).await;
+    person.url = url;
+    let id = task(&person, "70000").to_string();
+    let mut watch = person
+        .command(&["task", "watch", &id, "--only", "--wait", "60"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watch.stdout.take().unwrap())).map(Result::unwrap);
+    while !lines.next().expect("it ends before the task began").contains("TaskStarted") {}
+    open.send(false).unwrap();
+    let mut said = std::io::BufRead::lines(std::io::BufReader::new(watch.stderr.take().unwrap())).map(Result::unwrap);
+    assert!(said.any(|line| line.contains("no node answers") && line.contains("asked again for 60 s")), "it does not notice");
+    operator.answers(id.parse().unwrap()).await;
+    open.send(true).unwrap();
+    assert!(lines.any(|line| line.contains("TaskSucceeded")));
+    assert!(watch.wait().unwrap().success());
+    // Not without end, and not where none has ever answered.
+    open.send(false).unwrap();
+    person.fails(4, &["task", "watch", &id]);
+}
+
 #[tokio::test]
 async fn what_is_watched_is_json_and_ends_with_its_reader() {
     let mut site = Site::new(&[]).await;
@@ -865,6 +916,12 @@ async fn a_prompt_goes_in_and_a_picture_comes_out() {
     let nowhere = format!("{prompt}/below");
     let refused = person.fails(1, &[&["task", "create", "--store", &nowhere], &task[..]].concat());
     assert!(refused["error"].as_str().unwrap().contains("nothing was paid: no store takes the input"), "{refused}");
+    // Nor if the result has no place.
+    for (out, why) in [(format!("{picture}/below"), "there is no directory"), (at(""), "is a directory")] {
+        let refused = person.fails(1, &[&["task", "run", "--out", &out, "--store", &store], &task[..]].concat());
+        let said = refused["error"].as_str().unwrap();
+        assert!(said.contains("nothing was paid: ") && said.contains(why), "{refused}");
+    }
     assert_eq!(person.done(&["account", "show"])["balance"], before);
 
     // The node's program: finds the input by its digest, and puts a result beside it.
