@@ -49,6 +49,10 @@ for line in sys.stdin:
             fault = "node" if does.split()[0] == "fails" else "task"
             say({"failed": {"id": run["id"], "fault": fault, "reason": "as it was told"}})
             continue
+        if does == "makes a directory":
+            os.mkdir(run["output"])
+            say({"done": {"id": run["id"]}})
+            continue
         if does.startswith("slow"):
             time.sleep(float(does.split()[1]))
         if does == "cheats":

@@ -567,8 +567,12 @@ impl Asked {
                 if let Some(told) = &self.told {
                     take(&told.output, &self.run.output).context("the result cannot be taken")?;
                 }
-                let length = std::fs::metadata(&self.run.output).map(|file| file.len());
-                ensure!(length.is_ok_and(|length| length > 0), "the executor is done, and there is no result");
+                let result = std::fs::metadata(&self.run.output).ok();
+                ensure!(
+                    !result.as_ref().is_some_and(std::fs::Metadata::is_dir),
+                    "the executor is done, and its result is a directory, not a file"
+                );
+                ensure!(result.is_some_and(|file| file.len() > 0), "the executor is done, and there is no result");
                 Ok(Ran::Done)
             }
             Ok(Said::Failed { fault, reason, .. }) => Ok(Ran::Failed(fault, reason.chars().take(REASON).collect())),
@@ -708,6 +712,15 @@ async fn log<R: tokio::io::AsyncRead + Unpin>(
             }
         }
     }
+}
+
+/// Removes a task's result: a file, or anything else that its executor made. A directory would be in every later task's way.
+pub fn clear(output: &Path) -> std::io::Result<()> {
+    let removed = match std::fs::symlink_metadata(output) {
+        Ok(there) if there.is_dir() => std::fs::remove_dir_all(output),
+        _ => std::fs::remove_file(output),
+    };
+    removed.or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 /// A file's absolute path, of a directory that may be given relatively.

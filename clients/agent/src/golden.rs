@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::executor::{absolute, Executor, Ran, Run};
+use crate::executor::{absolute, clear, Executor, Ran, Run};
 
 /// Digits of a stack's name.
 const DIGITS: usize = 8;
@@ -220,7 +220,7 @@ fn prepare(file: &Path, name: &str, work: &Path, within: Duration) -> Result<Run
     let id = format!("golden-{name}");
     let (input, output) = (absolute(&work.join(format!("{id}.input"))), absolute(&work.join(format!("{id}.output"))));
     fs::write(&input, bytes.bytes()?)?;
-    let _ = fs::remove_file(&output);
+    clear(&output).context("the last result cannot be removed")?;
     let deadline = (std::time::UNIX_EPOCH.elapsed().unwrap_or_default() + within).as_secs();
     Ok(Run { id, kind, units, models, input, output, deadline })
 }

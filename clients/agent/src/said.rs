@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use serde::Deserialize;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
@@ -77,7 +77,28 @@ pub async fn hear<R: AsyncBufRead + Unpin>(stdout: &mut R) -> Result<Said> {
     let mut line = Vec::new();
     let read = stdout.take(LINE).read_until(b'\n', &mut line).await?;
     ensure!(read > 0, "the executor has ended");
-    ensure!(line.ends_with(b"\n"), "the executor says a line of more than {LINE} bytes");
     let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).trim_end().to_string();
+    if !line.ends_with(b"\n") {
+        ensure!(line.len() < LINE as usize, "the executor says a line of more than {LINE} bytes");
+        bail!("the executor has ended in the middle of a line: {shown}");
+    }
     serde_json::from_slice(&line).with_context(|| format!("the executor wrote a line that is not in the schema: {shown}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn heard(mut said: &[u8]) -> String {
+        hear(&mut said).await.map_or_else(|error| format!("{error:#}"), |said| format!("{said:?}"))
+    }
+
+    #[tokio::test]
+    async fn each_way_to_break_off_is_named() {
+        assert_eq!(heard(b"").await, "the executor has ended");
+        assert_eq!(heard(b"Traceback").await, "the executor has ended in the middle of a line: Traceback");
+        assert_eq!(heard(&vec![b'x'; 2 << 20]).await, "the executor says a line of more than 1048576 bytes");
+        assert!(heard(b"Traceback\n").await.contains("not in the schema: Traceback"));
+        assert_eq!(heard(b"{\"done\":{\"id\":\"7\"}}\n").await, "Done { id: \"7\" }");
+    }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use muster_client::{digest_of, seal_result, Given, IMuster, Lost, Object, Opening, Private, Seal, Secrets, Trouble, SEALED};
 use tokio::time::{sleep, timeout_at, Instant};
 
-use crate::executor::{absolute, kind, Card, Ran, Run};
+use crate::executor::{absolute, clear, kind, Card, Ran, Run};
 use crate::journal::{Job, Stage};
 use crate::said::Fault;
 use crate::shared::Shared;
@@ -158,7 +158,7 @@ impl Work {
         let hidden = spec.redundancy != 0 || sealed;
         *showing = self.shared.streams.as_ref().map(|streams| streams.begin(self.job.task, hidden));
         let show = showing.as_ref().filter(|_| !hidden).map(|Showing(show)| show);
-        let _ = fs::remove_file(&output);
+        clear(&output).context("the last result cannot be removed")?;
         let missing = spec.models.iter().copied().filter(|model| !self.held.contains(model));
         for model in missing {
             let within = self.left().min(Duration::from_secs(self.node.download_within));

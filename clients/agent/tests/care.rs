@@ -829,6 +829,22 @@ async fn the_log_says_that_a_node_rests_after_an_error() {
     }
 }
 
+#[tokio::test]
+async fn a_directory_instead_of_a_result_is_in_no_later_tasks_way() {
+    let mut site = Site::new(&[]).await;
+    let agent = site.agent("gpu0").await;
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let application = site.account(10_000_000).await;
+    agent.behave("makes a directory");
+    let id = site.task(&application, gpt(0), "a model", 70_000).await;
+    assert_eq!(error_of(&site, id).await, 2);
+    assert!(agent.log().contains("its result is a directory"), "{}", agent.log());
+    agent.behave("answers");
+    let id = site.task(&application, gpt(0), "a text", 70_000).await;
+    site.event("an answer", |event| matches!(event, Event::TaskSucceeded(e) if e.id == id).then_some(())).await;
+}
+
 /// Its success, and its findings.
 fn doctor(agent: &Agent) -> (bool, String) {
     let output = agent.command(&["doctor"]).output().unwrap();
