@@ -272,6 +272,14 @@ class OpenAI(unittest.TestCase):
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         self.assertIn("the server's command ended with 3", ended.stderr)
 
+    def test_a_key_that_is_not_there_is_said_at_the_start(self):
+        command = [sys.executable, HERE / "openai/executor.py", "--url", self.url, "--model", "small", "--key-env", "SERVER_KEY"]
+        for more in ({}, {"SERVER_KEY": ""}):
+            environment = {"PATH": os.environ["PATH"], **more}
+            ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment)
+            self.assertEqual((ended.returncode, ended.stdout), (1, ""))
+            self.assertIn("the variable SERVER_KEY of --key-env is not set", ended.stderr)
+
 
 class ComfyUI(unittest.TestCase):
     """Against a server that answers as ComfyUI's does; no ComfyUI was there."""
@@ -405,6 +413,21 @@ class ComfyUI(unittest.TestCase):
             # A task's value goes into the workflow's place for it, and never becomes more than a value.
             executor.run("images", {"prompt": "$seed"})
             self.assertEqual(self.asked[-1]["2"]["inputs"]["text"], "$seed")
+
+    def test_settings_that_an_input_leaves_out_are_the_same_on_every_node(self):
+        workflow = json.loads(json.dumps(self.WORKFLOW).replace("5.0", '"$guidance"'))
+        for largest in ("512", "2048"):
+            with Executor(*self.command(workflow, "--largest", largest)) as executor:
+                self.assertEqual(executor.run("images", {"prompt": "a"})[0], "done")
+                sides, sampler = (self.asked[-1][node]["inputs"] for node in ("3", "4"))
+                self.assertEqual((sides["width"], sides["height"], sampler["steps"], sampler["cfg"]), (512, 512, 20, 7.5))
+        # With less, a node refuses the picture, and draws no other one.
+        with Executor(*self.command(workflow, "--largest", "256")) as executor:
+            self.assertEqual(executor.run("images", {"prompt": "a"})[0], "task")
+        # No operator changes them.
+        for flag in ("--steps", "--guidance"):
+            ended = subprocess.run([sys.executable, *self.command(None, flag, "4")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            self.assertIn(f"unrecognized arguments: {flag} 4", ended.stderr)
 
     def test_what_cannot_work_is_said_before_it_is_ready(self):
         other = {**self.WORKFLOW, "4": {"class_type": "KSampler", "inputs": {"seed": 1}}}

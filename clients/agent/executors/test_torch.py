@@ -188,6 +188,9 @@ class Diffusers(unittest.TestCase):
                 name, result = executor.run(*task)
                 self.assertEqual(name, "done", result)
                 self.assertEqual([one.size for one in self.images(result)], [(512, 512)] * 2)
+            # What an input leaves out is the same on every node.
+            small = {"prompt": "a", "width": 64, "height": 64}
+            self.assertEqual(executor.run("images", small), executor.run("images", {**small, "seed": 0, "steps": 20, "guidance": 7.5}))
             for given in ({}, {"prompt": 1}, {"prompt": "a", "width": 65}, {"prompt": "a", "height": 1_024}, {"prompt": "a", "steps": 0}, {"prompt": "a", "eta": 1}):
                 self.assertEqual(executor.run("images", given)[0], "task", given)
             self.assertEqual(executor.run("images", {"prompt": "a"}, units=5)[0], "task")

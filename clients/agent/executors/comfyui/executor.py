@@ -20,14 +20,12 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import cards  # noqa: E402
-from lines import TaskFault, allow, read_json, serve  # noqa: E402
+from lines import TaskFault, serve  # noqa: E402
+from pictures import picture  # noqa: E402
 from started import Started, divided  # noqa: E402
-from texts import number  # noqa: E402
 
-IMAGES, STEPS = 4, 100
 # The longest answer of the server that is read, in bytes.
 LONGEST = 256 << 20
-FIELDS = ("prompt", "negative_prompt", "seed", "steps", "guidance", "width", "height")
 # The chunks that determine an image: ComfyUI adds its workflow, which is unique to each request.
 LOOKS = (b"IHDR", b"IDAT", b"IEND")
 
@@ -101,8 +99,6 @@ def main():
     given.add_argument("--name", required=True, help="the model's name in tasks")
     given.add_argument("--needs", type=float, default=0, help="GiB that the workflow takes of the card")
     given.add_argument("--largest", type=int, default=1_024, help="pixels of a side at most")
-    given.add_argument("--steps", type=int, default=20, help="of a task that names none")
-    given.add_argument("--guidance", type=float, default=7.5, help="of a task that names none")
     given.add_argument("--ready-within", type=float, default=600, help="seconds until ComfyUI must answer")
     given.add_argument("--request-within", type=float, default=3_600, help="seconds that one image may take")
     given = given.parse_args(own)
@@ -145,25 +141,13 @@ def main():
         others = [other for other in task["models"] if other != given.name]
         if others:
             raise RuntimeError(f"this executor has {given.name} alone, not {', '.join(others)}")
-        value = read_json(task["input"])
-        allow(value, FIELDS)
-        values = {"prompt": value.get("prompt"), "negative_prompt": value.get("negative_prompt", "")}
-        for name, words in values.items():
-            if not isinstance(words, str) or len(words) > 4_096:
-                raise TaskFault(f"`{name}` must be a text of at most 4,096 characters")
-        values["steps"] = number(value.get("steps", given.steps), "steps", 1, STEPS, whole=True)
-        values["guidance"] = number(value.get("guidance", given.guidance), "guidance", 0, 30)
-        for side in ("width", "height"):
-            values[side] = value.get(side, min(512, given.largest))
-            if type(values[side]) is not int or values[side] % 16 or not 64 <= values[side] <= given.largest:
-                raise TaskFault(f"`width` and `height` are multiples of 16 from 64 to {given.largest}")
+        values, named = picture(task, given.largest)
+        values["negative_prompt"] = values["negative_prompt"] or ""
         for name in ("negative_prompt", "steps", "guidance"):
             # A task cannot ask for a value that the workflow fixes.
-            if name in value and f'"${name}"' not in text:
+            if name in named and f'"${name}"' not in text:
                 raise TaskFault(f"`{name}` is fixed by this model's workflow")
-        seed = number(value.get("seed", 0), "seed", 0, 2**32 - 1, whole=True)
-        if task["units"] > IMAGES:
-            raise TaskFault(f"a task has at most {IMAGES} images")
+        seed = values["seed"]
         drawn = [draw({f"${name}": one for name, one in {**values, "seed": (seed + at) % 2**32}.items()}) for at in range(task["units"])]
         Path(task["output"]).write_bytes(b"".join(drawn))
 

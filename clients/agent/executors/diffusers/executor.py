@@ -1,6 +1,6 @@
 """Images by a model of diffusers, out of a text. docs/executors.md has its input and output.
 
-    executor.py --model stabilityai/sdxl-turbo [--revision COMMIT] [--dtype float16] [--largest 1024] [--steps 4] [--guidance 0]
+    executor.py --model stabilityai/sdxl-turbo [--revision COMMIT] [--dtype float16] [--largest 1024]
 """
 
 import json
@@ -15,18 +15,13 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 import cards  # noqa: E402
 import diffusers  # noqa: E402
 import torch  # noqa: E402
-from lines import TaskFault, allow, read_json, serve  # noqa: E402
-from texts import number  # noqa: E402
-
-IMAGES = 4
-STEPS = 100
+from lines import serve  # noqa: E402
+from pictures import DEFAULTS, picture  # noqa: E402
 
 
 def main():
     given = cards.arguments(__doc__.splitlines()[0], dtype="float16")
     given.add_argument("--largest", type=int, default=1_024, help="pixels of a side at most")
-    given.add_argument("--steps", type=int, default=20, help="of a task that names none")
-    given.add_argument("--guidance", type=float, default=7.5, help="of a task that names none")
     given = given.parse_args()
     place, name = cards.place_of(given.model, given.revision), given.name or given.model
     device = cards.device_of(torch, given.device)
@@ -66,7 +61,7 @@ def main():
     pipe = cards.or_exit(load, name)
     # The largest possible image: if it does not fit, fail before the first task.
     if device == "cuda":
-        cards.or_exit(lambda: draw("", None, 0, 1, given.guidance, given.largest, given.largest), name)
+        cards.or_exit(lambda: draw("", None, 0, 1, DEFAULTS["guidance"], given.largest, given.largest), name)
         torch.cuda.empty_cache()
     told = cards.stack(torch, device, diffusers=diffusers.__version__, dtype=given.dtype, weights=cards.digest(place)[:16])
 
@@ -74,24 +69,11 @@ def main():
         others = [other for other in task["models"] if other != name]
         if others:
             raise RuntimeError(f"this executor has {name} alone, not {', '.join(others)}")
-        value = read_json(task["input"])
-        allow(value, ("prompt", "negative_prompt", "seed", "steps", "guidance", "width", "height"))
-        prompt, negative = value.get("prompt"), value.get("negative_prompt")
-        if not isinstance(prompt, str) or len(prompt) > 4_096:
-            raise TaskFault("`prompt` must be a text of at most 4,096 characters")
-        if negative is not None and (not isinstance(negative, str) or len(negative) > 4_096):
-            raise TaskFault("`negative_prompt` must be a text of at most 4,096 characters")
-        seed = number(value.get("seed", 0), "seed", 0, 2**32 - 1, whole=True)
-        steps = number(value.get("steps", given.steps), "steps", 1, STEPS, whole=True)
-        guidance = number(value.get("guidance", given.guidance), "guidance", 0, 30)
-        sides = [value.get(side, min(512, given.largest)) for side in ("width", "height")]
-        if any(type(side) is not int or side % 16 or not 64 <= side <= given.largest for side in sides):
-            raise TaskFault(f"`width` and `height` are multiples of 16 from 64 to {given.largest}")
-        if task["units"] > IMAGES:
-            raise TaskFault(f"a task has at most {IMAGES} images")
+        asked, _ = picture(task, given.largest)
+        seed, how = asked["seed"], [asked[field] for field in ("steps", "guidance", "width", "height")]
         with open(task["output"], "wb") as file:
             for one in range(task["units"]):
-                draw(prompt, negative, (seed + one) % 2**32, steps, guidance, *sides).save(file, format="PNG")
+                draw(asked["prompt"], asked["negative_prompt"], (seed + one) % 2**32, *how).save(file, format="PNG")
 
     serve("diffusers", "1", ["images"], f"{name}, {cards.in_words(told)}: {cards.fingerprint(told)}", run)
 

@@ -98,7 +98,10 @@ def main():
     given.add_argument("--extra", default="{}", help="fields for every request, as JSON: the server's own beside OpenAI's, such as top_k")
     given = given.parse_args(own)
     name, extra = given.name or given.model, json.loads(given.extra)
-    server = Server(given.url, os.environ.get(given.key_env) if given.key_env else None, given.request_within)
+    key = os.environ.get(given.key_env) if given.key_env else None
+    if given.key_env and not key:
+        sys.exit(f"the variable {given.key_env} of --key-env is not set: set it in the node's `environment`, or leave --key-env out")
+    server = Server(given.url, key, given.request_within)
     started = Started(command)
     about, kind = wait(server, given.model, time.monotonic() + given.ready_within, started)
     told = {"model": given.model, "server": kind, "root": about.get("root"), "owner": about.get("owned_by"), "extra": extra}
