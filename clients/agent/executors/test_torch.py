@@ -188,7 +188,7 @@ class Diffusers(unittest.TestCase):
                 name, result = executor.run(*task)
                 self.assertEqual(name, "done", result)
                 self.assertEqual([one.size for one in self.images(result)], [(512, 512)] * 2)
-            # What an input leaves out is the same on every node.
+            # Fields that an input leaves out are the same on every node.
             small = {"prompt": "a", "width": 64, "height": 64}
             self.assertEqual(executor.run("images", small), executor.run("images", {**small, "seed": 0, "steps": 20, "guidance": 7.5}))
             for given in ({}, {"prompt": 1}, {"prompt": "a", "width": 65}, {"prompt": "a", "height": 1_024}, {"prompt": "a", "steps": 0}, {"prompt": "a", "eta": 1}):

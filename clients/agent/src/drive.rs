@@ -56,10 +56,14 @@ impl Drive {
     }
 }
 
-/// The action for a node whose pause waits for the end of its rest.
-pub fn for_the_resting(head: &Head, view: &IMuster::NodeView) -> Option<What> {
-    let over = view.parkedUntil > 0 && view.parkedUntil <= head.timestamp;
-    (view.status == PENDING_PAUSE && view.parked > 0 && over).then_some(What::Pause(view.node))
+/// Whether a node's rest is over at a time.
+fn rested(view: &IMuster::NodeView, time: u64) -> bool {
+    view.parked > 0 && view.parkedUntil > 0 && view.parkedUntil <= time
+}
+
+/// The action for a node whose pause waits for the end of its rest; `now` is the expected time of the next block.
+pub fn for_the_resting(now: u64, view: &IMuster::NodeView) -> Option<What> {
+    (view.status == PENDING_PAUSE && rested(view, now)).then_some(What::Pause(view.node))
 }
 
 /// How long to leave an action to others, in blocks. The account that asked for a draw makes it first; of many nodes that could, one
@@ -85,27 +89,31 @@ const OWN: Duration = Duration::from_secs(4);
 /// After this time without a block, nobody is expected to make one.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The action that helps an idle node, and the number of nodes.
+/// The action that helps an idle node, and the number of nodes; `now` is the expected time of the next block.
 pub async fn for_the_idle(
     answers: &Answers,
     muster: &Muster,
     head: &Head,
+    now: u64,
     view: &IMuster::NodeView,
 ) -> Result<(Option<What>, u32)> {
-    let back = view.parked > 0 && view.parkedUntil > 0 && view.parkedUntil <= head.timestamp;
     // A reserved node counts as busy, and waits for this very draw.
     let reserved = view.parked == RESERVED && view.status == BUSY;
     if !reserved && (view.status != AVAILABLE || view.excluded && view.parked == 0) {
         return Ok((None, 1));
     }
-    if back {
+    if rested(view, head.timestamp) {
         return Ok((Some(What::Poke(view.node)), 1));
     }
-    if view.parked > 0 && !reserved {
+    if view.parked > 0 && !reserved && !rested(view, now) {
         return Ok((None, 1));
     }
     let overview = muster.read(IMuster::overviewCall {}).await?;
     let nodes = overview.nodesJoined;
+    if view.parked > 0 && !reserved {
+        // No block has shown the end of its rest yet. On a quiet chain none comes; without queued tasks it can wait for whoever creates one.
+        return Ok(((overview.queued > 0).then_some(What::Block(head.number)), nodes));
+    }
     if overview.pending > 0 {
         let first = muster.read(IMuster::pendingTasksCall { from: 0, count: 1 }).await?;
         return Ok(match first.first() {

@@ -310,10 +310,10 @@ impl Node {
         if let Some(task) = running.as_ref().filter(|task| late(task, &head) && jobs.iter().all(|job| job.task != task.id)) {
             wanted = wanted.or(Some(What::Expire(number, task.id)));
         }
-        wanted = wanted.or_else(|| drive::for_the_resting(&head, &view));
+        wanted = wanted.or_else(|| drive::for_the_resting(self.clock.now(), &view));
         let mut nodes = 1;
         if wanted.is_none() && !self.draining {
-            (wanted, nodes) = drive::for_the_idle(self.answers(), muster, &head, &view).await?;
+            (wanted, nodes) = drive::for_the_idle(self.answers(), muster, &head, self.clock.now(), &view).await?;
         }
         let within = |what: Option<What>| {
             let (block, most) = (muster.endpoints().pulse().block_time(), Duration::from_secs(shared.config.drive_within));

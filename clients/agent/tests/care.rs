@@ -830,6 +830,35 @@ async fn the_log_says_that_a_node_rests_after_an_error() {
 }
 
 #[tokio::test]
+async fn a_node_comes_back_from_its_rest_where_nobody_else_makes_a_block() {
+    let mut site = Site::new(&[]).await;
+    if !site.world.travels("a_node_comes_back_from_its_rest_where_nobody_else_makes_a_block") {
+        return;
+    }
+    let agent = site.agent("gpu0").await;
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let application = site.account(10_000_000).await;
+    agent.behave("fails");
+    let id = site.task(&application, gpt(0), "fails", 70_000).await;
+    site.event("an error", |event| matches!(event, Event::TaskErrorReported(e) if e.id == id).then_some(())).await;
+    agent.behave("answers");
+    // It is queued, because the only node rests.
+    let id = site.task(&application, gpt(0), "waits", 70_000).await;
+    let rest = site.view(site.node_of(agent.key).await).await.parkedUntil;
+    let head = site.muster.endpoints().head().await.unwrap();
+    assert!(rest > head.timestamp && site.muster.read(IMuster::overviewCall {}).await.unwrap().queued == 1, "{}", agent.log());
+    // The last block is from three seconds before the rest is over, and time passes without another one.
+    site.world.travel(rest - head.timestamp - 3);
+    site.world.node.unwrap().chain().increase_time(3).unwrap();
+    let begun = std::time::Instant::now();
+    while !site.events().await.iter().any(|event| matches!(event, Event::TaskSucceeded(e) if e.id == id)) {
+        assert!(begun.elapsed().as_secs() < 60, "the task waits for a block that nobody makes\n{}", agent.log());
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_directory_instead_of_a_result_is_in_no_later_tasks_way() {
     let mut site = Site::new(&[]).await;
     let agent = site.agent("gpu0").await;
