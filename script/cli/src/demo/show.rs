@@ -125,7 +125,7 @@ impl Report {
         match wei(&self.contract_balance_wei).checked_sub(sum) {
             Some(more) if more.is_zero() => print("The parts add up to the balance: no wei was lost or made.\n"),
             Some(more) => {
-                print(format_args!("The parts and {more} wei that were forced upon the contract add up to its balance.\n"))
+                print(format_args!("The parts and {more} wei that were forced upon the contract add up to its balance.\n"));
             }
             None => print("The parts are more than the balance: the books are wrong.\n"),
         }
