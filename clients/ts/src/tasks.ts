@@ -85,6 +85,18 @@ export function specOf(request: TaskRequest): TaskSpec {
 
 /** Stake classes of idle nodes; see docs/dispatching.md. */
 const CLASSES = 10;
+/** Members of a replicated task's group. */
+const MEMBERS = 3;
+
+/** Bits of a `queueKey` below the task's value. */
+const ORDER = 26n;
+
+/** A task's value in the queue, from the fee's part for one node: as the contract rounds it, 32 significant bits with 7 of their exponent above. */
+function valueOf(part: bigint, estimate: number): bigint {
+  const quotient = ((part || 1n) << 31n) / BigInt(estimate || 1);
+  const bits = BigInt(quotient.toString(2).length);
+  return (bits << 31n) | (BigInt.asUintN(64, bits > 32n ? quotient >> (bits - 32n) : quotient << (32n - bits)) & 0x7fff_ffffn);
+}
 
 /** The result of {@link estimateTask}. */
 export interface TaskEstimate {
@@ -94,7 +106,10 @@ export interface TaskEstimate {
   timeLimit: number;
   /** The least fee that is accepted, in wei. */
   leastFee: bigint;
-  /** Idle nodes that a draw could choose now; a task with `redundancy` 2 needs three, one with 3 as many as its fee is for. */
+  /**
+   * Idle nodes that a draw could choose now; a task with `redundancy` 2 needs three, one with 3 as many as its fee is for. If answers of three nodes
+   * must be equal and no `gpu` is required, these are the nodes of listed GPU groups with three idle ones.
+   */
   eligible: number;
   /** The queue, which matters if no node is idle. */
   queue: {
@@ -130,29 +145,35 @@ export async function estimateTask(
   client: MusterClient,
   { address, deployedIn, kind, units = 1, vram = 0, gpu = 0, redundancy = 0, value, most = 7, fromBlock, blockRange }: EstimateTaskParameters,
 ): Promise<TaskEstimate> {
-  const nodes = [1, 1, 3, most][redundancy]!;
+  const nodes = [1, 1, MEMBERS, most][redundancy]!;
+  // Its nodes are of one GPU group, which the contract finds: a listed one with enough idle nodes.
+  const alike = redundancy === 2 && kind !== TaskKind.stableDiffusion && !gpu;
   const known = gpu ? [gpu] : await getGroups(client, { address, deployedIn, fromBlock, blockRange });
   // A group's number ends in its VRAM.
   const groups = known.filter((group) => gpu || (group & 0xffff) >= vram);
   const classes = groups.flatMap((group) => Array.from({ length: CLASSES }, (_, c) => ({ group, class: c, from: 0, count: 0 })));
   const queue = (gpu || vram) + [0, 0, kind ? 8192 : 4096, 12288][redundancy]!;
-  const [single, overview, first, ...idle] = await readTogether(client, address, [
+  const [single, overview, first, ...rest] = await readTogether(client, address, [
     ["estimate", { kind, units }],
     ["overview", {}],
     ["queuedTasks", { queue, from: 0, count: PAGE }],
     ...classes.map((page) => ["idleNodes", page] as const),
+    ...((alike ? groups : []).map((group) => ["gpuListed", { group }]) as never[]),
   ]);
   const terms = { ...single, leastFee: single.leastFee * BigInt(nodes) };
-  const eligible = idle.reduce((sum, { total }) => sum + total, 0);
+  const idle = rest.slice(0, classes.length).map(({ total }) => total);
+  const listed = rest.slice(classes.length) as unknown[];
+  const totals = groups.map((_, i) => idle.slice(i * CLASSES, (i + 1) * CLASSES).reduce((sum, total) => sum + total, 0));
+  const eligible = totals.filter((total, i) => !alike || (listed[i] && total >= MEMBERS)).reduce((sum, total) => sum + total, 0);
   let before = 0;
   if (eligible < nodes && overview.queued > 0) {
     const pages = await allPages(
       async (from, count) => (from ? getQueuedTasks(client, { address, queue, from, count }) : first),
       ({ places }) => places,
     );
-    // A task's value is its fee by its estimate at its creation; of equals the earlier is first.
-    const [fee, own] = [value ?? terms.leastFee, BigInt(terms.estimated)];
-    before = pages.flatMap(({ list }) => list).filter((task) => task.fee * own >= fee * BigInt(task.estimate)).length;
+    // A task's value is the fee's part for one node by its estimate, both of its creation; of equals the earlier is first.
+    const own = valueOf((value ?? terms.leastFee) / BigInt(nodes), terms.estimated);
+    before = pages.flatMap(({ list }) => list).filter((task) => task.queueKey >> ORDER >= own).length;
   }
   return { ...terms, eligible, queue: { before, queued: overview.queued, capacity: overview.queueCapacity } };
 }

@@ -397,6 +397,9 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
 
   test("createTask dispatches in a later block; what cannot start is queued, and can be cancelled", async () => {
     const { client, nodes } = network;
+    // Equal answers need three nodes of one listed GPU group, similar images do not.
+    const candidates = async (request) => (await client.estimateTask(request)).eligible;
+    assert.deepEqual(await Promise.all([1, TaskKind.stableDiffusion].map((kind) => candidates({ kind, redundancy: 2 }))), [0, 1]);
     const first = await create();
     assert.deepEqual([first.task.status, first.task.node], ["running", nodes[0].number]);
     const queued = await create();
