@@ -18,7 +18,7 @@ pub enum Stage {
     Taken,
     /// It has run: answer, salt and the result's file are settled and stay.
     Ran,
-    /// The result is in every store.
+    /// The result is in at least one store.
     Stored,
     /// The answer, or the commitment to it, may have been sent.
     Sent,

@@ -41,7 +41,7 @@ fn error_text(code: u8) -> String {
         "this node could not, or lacks a model or kind",
         "it would not have been in time",
         "no store has its input, or it is sealed to others",
-        "no store could be reached",
+        "a store with its input could not be reached, or none took its result",
     ];
     let meaning = usize::from(code).checked_sub(1).and_then(|at| meanings.get(at));
     format!("its node reported error {code}{}", meaning.map(|meaning| format!(" ({meaning})")).unwrap_or_default())

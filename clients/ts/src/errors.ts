@@ -252,7 +252,7 @@ const CODES = [
   "this node could not run it",
   "this node did not run it in time",
   "no store that the node reaches has the input: put it where your account's stores say",
-  "the node reached no store",
+  "the node could not reach a store that may have the input, or none took the result",
 ];
 
 /** The outcome of a task without a result, in words. */
