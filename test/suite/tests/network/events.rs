@@ -77,10 +77,22 @@ async fn every_event_is_seen_and_decodes() {
     w.send(&mut app, "cancel", &[n(id), n(ticket)], 0).await;
     w.travel(200);
     w.send(&mut app, "poke", &[n(node)], 0).await;
-    // A draw of a node whose H is low stays undecided now and then.
-    while !w.events.iter().any(|event| event.name == "TaskRedrawn") {
+    // A draw of a node whose H is low stays undecided now and then. Answers alone would raise H until none does.
+    for answers in [true, false].into_iter().cycle() {
         let (id, _) = w.create(&mut app, &Spec::default(), 10_000).await;
-        w.send(&mut a, "submit", &[n(id), digest.clone()], 0).await;
+        if answers {
+            w.send(&mut a, "submit", &[n(id), digest.clone()], 0).await;
+        } else {
+            w.travel(101);
+            let events = w.send(&mut app, "expire", &[n(node), n(id)], 0).await;
+            if events.iter().any(|event| event.name == "NodeExcluded") {
+                w.travel(200);
+                w.send(&mut app, "poke", &[n(node)], 0).await;
+            }
+        }
+        if w.events.iter().any(|event| event.name == "TaskRedrawn") {
+            break;
+        }
     }
     let (id, _) = w.create(&mut app, &Spec::default(), 10_000).await;
     w.send(&mut a, "quit", &[], 0).await;
