@@ -25,13 +25,26 @@ async fn until_status(site: &Site, agent: &Agent, wanted: u8) {
     site.until(&what, async || (status(site, agent).await == wanted).then_some(())).await;
 }
 
+/// An agent whose node may be drawn.
+async fn working(site: &mut Site) -> (Agent, Running) {
+    let agent = site.agent("gpu0").await;
+    let running = agent.start(None);
+    until_status(site, &agent, 1).await;
+    (agent, running)
+}
+
+/// The code of the error that a task ended with.
+async fn code_of(site: &Site, id: u64) -> u8 {
+    let told = |event: &Event| match event {
+        Event::TaskErrorReported(e) if e.id == id => Some(e.code),
+        _ => None,
+    };
+    site.event("an error", told).await
+}
+
+/// The same, once its node's rest is over.
 async fn error_of(site: &Site, id: u64) -> u8 {
-    let code = site
-        .event("an error", |event| match event {
-            Event::TaskErrorReported(e) if e.id == id => Some(e.code),
-            _ => None,
-        })
-        .await;
+    let code = code_of(site, id).await;
     // Its node rests, and here the clock stands still.
     site.world.travel(60);
     code
@@ -416,9 +429,7 @@ async fn who_joins_by_hand_under_the_name_that_the_doctor_says_works() {
 #[tokio::test]
 async fn a_damaged_journal_is_named_and_set_aside_and_what_is_open_comes_from_the_chain() {
     let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
-    let agent = site.agent("gpu0").await;
-    let mut running = agent.start(None);
-    until_status(&site, &agent, 1).await;
+    let (agent, mut running) = working(&mut site).await;
     running.kill();
     let application = site.account(1_000_000).await;
     let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "damaged", 100_000).await;
@@ -809,13 +820,11 @@ async fn the_doctor_says_what_is_wrong() {
 #[tokio::test]
 async fn the_log_says_that_a_node_rests_after_an_error() {
     let mut site = Site::new(&[]).await;
-    let agent = site.agent("gpu0").await;
-    let _running = agent.start(None);
-    until_status(&site, &agent, 1).await;
+    let (agent, _running) = working(&mut site).await;
     let application = site.account(10_000_000).await;
     agent.behave("fails");
     let id = site.task(&application, gpt(0), "fails", 70_000).await;
-    site.event("an error", |event| matches!(event, Event::TaskErrorReported(e) if e.id == id).then_some(())).await;
+    code_of(&site, id).await;
     let until = site.view(site.node_of(agent.key).await).await.parkedUntil;
     let rests = format!("until {until}: it has reported an error");
     site.until("it says so", async || agent.log().contains(&rests).then_some(())).await;
@@ -835,13 +844,11 @@ async fn a_node_comes_back_from_its_rest_where_nobody_else_makes_a_block() {
     if !site.world.travels("a_node_comes_back_from_its_rest_where_nobody_else_makes_a_block") {
         return;
     }
-    let agent = site.agent("gpu0").await;
-    let _running = agent.start(None);
-    until_status(&site, &agent, 1).await;
+    let (agent, _running) = working(&mut site).await;
     let application = site.account(10_000_000).await;
     agent.behave("fails");
     let id = site.task(&application, gpt(0), "fails", 70_000).await;
-    site.event("an error", |event| matches!(event, Event::TaskErrorReported(e) if e.id == id).then_some(())).await;
+    code_of(&site, id).await;
     agent.behave("answers");
     // It is queued, because the only node rests.
     let id = site.task(&application, gpt(0), "waits", 70_000).await;
@@ -861,9 +868,7 @@ async fn a_node_comes_back_from_its_rest_where_nobody_else_makes_a_block() {
 #[tokio::test]
 async fn a_directory_instead_of_a_result_is_in_no_later_tasks_way() {
     let mut site = Site::new(&[]).await;
-    let agent = site.agent("gpu0").await;
-    let _running = agent.start(None);
-    until_status(&site, &agent, 1).await;
+    let (agent, _running) = working(&mut site).await;
     let application = site.account(10_000_000).await;
     agent.behave("makes a directory");
     let id = site.task(&application, gpt(0), "a model", 70_000).await;
@@ -1013,9 +1018,7 @@ async fn the_doctor_says_where_answers_are_read_while_they_are_made() {
 #[tokio::test]
 async fn killed_it_leaves_no_executor_behind() {
     let mut site = Site::new(&[]).await;
-    let agent = site.agent("gpu0").await;
-    let mut running = agent.start(None);
-    until_status(&site, &agent, 1).await;
+    let (agent, mut running) = working(&mut site).await;
     // One that looks neither at its standard input nor at signals, and has started another.
     agent.behave("stays");
     let application = site.account(10_000_000).await;

@@ -17,7 +17,6 @@ const CAPACITY: usize = 512;
 
 /// Compiled modules by code hash and Stylus version.
 pub(crate) struct ModuleCache {
-    engine: Engine,
     linker: Linker<Host>,
     modules: Mutex<Modules>,
 }
@@ -43,11 +42,7 @@ impl ModuleCache {
         config.set_max_stack_height(STACK).set_max_recursion_depth(STACK / size_of::<u64>());
         let engine = Engine::new(&config);
         let linker = hooks::linker(&engine, debug).map_err(|e| format!("no host functions: {e}"))?;
-        Ok(Self { engine, linker, modules: Mutex::default() })
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
+        Ok(Self { linker, modules: Mutex::default() })
     }
 
     /// The linker with everything that a module may import.
@@ -64,7 +59,7 @@ impl ModuleCache {
     /// # Errors
     /// The engine's error.
     pub(crate) fn insert(&self, code_hash: B256, version: u16, wasm: &[u8]) -> Result<Module, String> {
-        let ready = Module::new(&self.engine, wasm).map_err(|e| format!("{e:#}"))?;
+        let ready = Module::new(self.linker.engine(), wasm).map_err(|e| format!("{e:#}"))?;
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if modules.by_code.insert((code_hash, version), ready.clone()).is_none() {
             modules.order.push_back((code_hash, version));

@@ -201,7 +201,7 @@ fn compiled(
 
 fn execute(modules: &ModuleCache, module: &Module, host: Host, ink: u64, stack: u32) -> (Host, End, u64) {
     let args_len = host.args.len() as u32;
-    let mut store = Store::new(modules.engine(), host);
+    let mut store = Store::new(modules.linker().engine(), host);
     let instance = match modules.linker().instantiate_and_start(&mut store, module) {
         Ok(instance) => instance,
         Err(error) => return (store.into_data(), End::Failure(format!("{error:#}")), ink),
