@@ -26,6 +26,8 @@ configure() {
   local place=$work/$1
   mkdir -p "$place/golden" "$work/store"
   [ -e "$place/behaviour" ] || echo answers >"$place/behaviour"
+  # How full the machine's disk is decides nothing.
+  [ -e "$place/free" ] || echo 100000000000 >"$place/free"
   echo '{"kind":"gpt","input":{"text":"golden"}}' >"$place/golden/one.json"
   : "${port[$1]:=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')}"
   {

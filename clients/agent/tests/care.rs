@@ -479,13 +479,7 @@ async fn a_full_disk_pauses_a_node_before_it_takes_a_task_and_room_brings_it_bac
     let mut site = Site::new(&[]).await;
     let agent = site.agent("gpu0").await;
     let free = agent.home.join("free");
-    let start = || {
-        let log = std::fs::File::options().create(true).append(true).open(agent.home.join("log")).unwrap();
-        let mut command = agent.command(&["run"]);
-        Running(command.env("MUSTER_AGENT_FREE", &free).stderr(log).spawn().unwrap())
-    };
-    std::fs::write(&free, "100000000000").unwrap();
-    let mut running = start();
+    let mut running = agent.start(None);
     until_status(&site, &agent, 1).await;
     let kept = agent.home.join("state/room");
     site.until("some room is kept", async || kept.exists().then_some(())).await;
@@ -501,11 +495,11 @@ async fn a_full_disk_pauses_a_node_before_it_takes_a_task_and_room_brings_it_bac
     let application = site.account(1_000_000).await;
     let id = drawn(&site, &agent, &application, gpt(0), "on a full disk").await;
     std::fs::write(&free, "4096").unwrap();
-    let _running = start();
+    let _running = agent.start(None);
     assert_eq!(error_of(&site, id).await, 2);
     assert_eq!(agent.runs(), 0);
     until_status(&site, &agent, 5).await;
-    let doctor = agent.command(&["doctor"]).env("MUSTER_AGENT_FREE", &free).output().unwrap();
+    let doctor = agent.command(&["doctor"]).output().unwrap();
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("WRONG  disk: 0 MiB free"));
     std::fs::write(&free, "100000000000").unwrap();
     let id = site.task(&application, gpt(0), "with room", 70_000).await;

@@ -123,6 +123,7 @@ impl Site {
         let key = self.key(wei).await;
         let home = self.place.path().join(name);
         fs::create_dir(&home).unwrap();
+        fs::write(home.join("free"), "100000000000").unwrap();
         let (url, executor) = (self.url.clone(), String::new());
         Agent {
             name: name.into(),
@@ -285,11 +286,13 @@ impl Agent {
         fs::write(self.home.join("behaviour"), behaviour).unwrap();
     }
 
-    /// One of the agent's commands, with its configuration, its key, and nothing else of this environment.
+    /// One of the agent's commands, with its configuration, its key, the free space that its file `free` pretends, and nothing else of
+    /// this environment: how full the machine's disk is decides no test.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command.args(arguments).arg("--config").arg(self.home.join("agent.toml")).env_clear().stdin(Stdio::null());
         command.env("PATH", std::env::var("PATH").unwrap()).env("GPU_KEY", self.key.to_string());
+        command.env("MUSTER_AGENT_FREE", self.home.join("free"));
         command.envs(self.environment.iter().cloned());
         command.envs(self.others.iter().enumerate().map(|(at, key)| (format!("GPU_KEY_{at}"), key.to_string())));
         command
