@@ -37,7 +37,7 @@ pub struct Config {
     #[serde(default)]
     pub from_block: u64,
     /// Seconds between two looks at the chain when no event wakes the agent.
-    #[serde(default = "five")]
+    #[serde(default = "five", deserialize_with = "seconds")]
     pub look_every: u64,
     /// The most to pay for a unit of gas, in wei or with a unit.
     #[serde(default, deserialize_with = "maybe_amount")]
@@ -47,7 +47,7 @@ pub struct Config {
     pub gas_per_call: u64,
     /// Seconds that a node waits at most before it does work that others may do too. It waits some blocks, at random, and more in a larger
     /// network, so that few do it at once.
-    #[serde(default = "twenty")]
+    #[serde(default = "twenty", deserialize_with = "seconds")]
     pub drive_within: u64,
     /// Bytes that must be free where the agent writes; with less, its nodes are paused.
     #[serde(default = "gib")]
@@ -90,7 +90,7 @@ pub struct Stores {
     #[serde(default = "week")]
     pub keep_days: f64,
     /// Seconds that a store which a creator publishes may take for an input.
-    #[serde(default = "half_a_minute")]
+    #[serde(default = "half_a_minute", deserialize_with = "seconds")]
     pub published_within: u64,
     /// Hosts of published stores, as their URLs write them, that may be on this machine or a private network.
     #[serde(default)]
@@ -150,18 +150,18 @@ pub struct Node {
     /// The command that downloads a model. It gets the model in MUSTER_MODEL (name or id) and MUSTER_MODEL_ID.
     pub download: Option<Vec<String>>,
     /// Seconds that `download` may take. For a task that needs the model it ends at `lead` at the latest.
-    #[serde(default = "hour")]
+    #[serde(default = "hour", deserialize_with = "seconds")]
     pub download_within: u64,
     /// Seconds before a task's deadline at which the executor is killed, so that an error can still be reported: a report costs
     /// the fee, a timeout the node's reliability. At most a tenth of the time that is left when the task is taken, or when the
     /// agent finds it after a restart.
-    #[serde(default = "ten")]
+    #[serde(default = "ten", deserialize_with = "seconds")]
     pub lead: u64,
     /// Whether another node of this agent may have the same GPU with an executor of its own: both must say so, and both must fit.
     #[serde(default)]
     pub beside: bool,
     /// Seconds after which a failed self-test is made again, and a node without golden tasks is tried again.
-    #[serde(default = "ten_minutes")]
+    #[serde(default = "ten_minutes", deserialize_with = "seconds")]
     pub retest_after: u64,
     /// The pay and the policies for which it takes work.
     #[serde(default)]
@@ -185,10 +185,10 @@ pub struct Executor {
     /// The directory with golden tasks.
     pub golden: Option<PathBuf>,
     /// Seconds until it must say that it is ready.
-    #[serde(default = "ten_minutes")]
+    #[serde(default = "ten_minutes", deserialize_with = "seconds")]
     pub ready_within: u64,
     /// Seconds that a golden task may take.
-    #[serde(default = "ten_minutes")]
+    #[serde(default = "ten_minutes", deserialize_with = "seconds")]
     pub golden_within: u64,
     /// The user that it runs as: one other than the agent's, which cannot read the keys. Its group has the same name.
     pub user: Option<String>,
@@ -261,6 +261,17 @@ fn gib() -> u64 {
     1 << 30
 }
 
+/// The most seconds of a setting, a year: a clock cannot count on by any number.
+const YEAR: u64 = 366 * 86_400;
+
+fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let given = u64::deserialize(from)?;
+    if given > YEAR {
+        return Err(serde::de::Error::custom(format!("{given} seconds are more than a year, {YEAR}")));
+    }
+    Ok(given)
+}
+
 fn maybe_amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<U256>, D::Error> {
     let text = String::deserialize(from)?;
     parse_amount(&text).map(Some).map_err(serde::de::Error::custom)
@@ -273,6 +284,9 @@ fn maybe_place<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Place>, D::E
 
 /// The memory in GiB with which the contract lets a node join.
 const VRAM: RangeInclusive<u16> = 1..=960;
+
+/// The most days that results are kept; 0 keeps them for good.
+const CENTURY: f64 = 36_525.0;
 
 /// The most bytes that the contract keeps of an account's stores.
 const PUBLISHED: usize = 256;
@@ -334,7 +348,11 @@ impl Config {
             let known = config.store.get.contains(store) || config.store.put.contains(store);
             ensure!(known, "`headers` are for a store of `get` or `put`, and {store} is none");
         }
-        ensure!(config.store.keep_days >= 0.0, "`keep_days` is at least 0");
+        ensure!(
+            (0.0..=CENTURY).contains(&config.store.keep_days),
+            "`keep_days` is {}, not 0 to {CENTURY}",
+            config.store.keep_days
+        );
         if let Some(url) = config.stream.as_ref().and_then(|stream| stream.url.as_ref()) {
             let known = reqwest::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
             ensure!(known && !url.contains(' '), "`url` of [stream] is {url}, and others read from https://... alone");
@@ -607,6 +625,9 @@ mod tests {
             ("name = \"gpu0\"", "name = \"gpu0\"\ngpu_name = \"CPU\"\nvram = 0"),
             ("name = \"gpu0\"", "name = \"gpu0\"\ngpu_name = \"CPU\"\nvram = 961"),
             ("name = \"gpu0\"", "name = \"gpu0\"\nspelt_wrong = 1"),
+            ("name = \"gpu0\"", "name = \"gpu0\"\nretest_after = 31622401"),
+            ("command = [\"true\"]", "command = [\"true\"]\ngolden_within = 9223372036854775807"),
+            ("put = [\"/tmp\"]", "put = [\"/tmp\"]\nkeep_days = inf"),
             ("1.5 ether", "1.5 finney"),
             ("\"0x7\"", "\"0xseven\""),
             ("rpc = [\"http://127.0.0.1:8547\"]", "rpc = []"),
