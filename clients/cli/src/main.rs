@@ -37,9 +37,22 @@ use follow::Ended;
 use options::Options;
 use session::{endpoints, password, wallet, Payments, Report, Session, Usage, KEY};
 
+/// Says why a command line is none, as every other failure is said; or prints the help that was asked for.
+fn misused(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+        let text = error.to_string();
+        print(json!({ "error": text.trim().trim_start_matches("error: "), "refusal": null, "exitCode": 2 }));
+        return ExitCode::from(2);
+    }
+    error.exit()
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misused(&error),
+    };
     let json = cli.options.json;
     if let Err(error) = observe::log(cli.options.log_json, &cli.options.log) {
         eprintln!("muster: {error}");

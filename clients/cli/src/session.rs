@@ -278,15 +278,17 @@ fn here(options: &Options) -> Result<PrivateKeySigner> {
 
 /// The password of the key's file, asked for where no file gives it; twice for a new one.
 pub fn password(options: &Options, new: bool) -> Result<key::Password> {
-    if let Some(file) = &options.password_file {
-        return Ok(key::password_from(file)?);
-    }
     let no_terminal = |_| anyhow!(Error::Key("no terminal to ask for the password: --password-file FILE".into()));
-    let first = key::Password::new(rpassword::prompt_password("password: ").map_err(no_terminal)?);
-    if new && first != key::Password::new(rpassword::prompt_password("again: ").map_err(no_terminal)?) {
-        bail!(Error::Key("the two differ".into()));
+    let asked = |text: &str| -> Result<_> { Ok(key::Password::new(rpassword::prompt_password(text).map_err(no_terminal)?)) };
+    let given = match &options.password_file {
+        Some(file) => key::password_from(file)?,
+        None => asked("password: ")?,
+    };
+    if new {
+        ensure!(!given.is_empty(), Error::Key("the password is empty, and whoever has the file would have the key".into()));
+        ensure!(options.password_file.is_some() || given == asked("again: ")?, Error::Key("the two differ".into()));
     }
-    Ok(first)
+    Ok(given)
 }
 
 fn interface() -> &'static JsonAbi {

@@ -479,6 +479,8 @@ async fn exit_codes_tell_scripts_what_happened() {
     let mut site = Site::new(&[]).await;
     let person = site.person(1_000_000).await;
     assert_eq!(person.run(&["node", "fly"]).status.code(), Some(2));
+    let unknown = person.fails(2, &["node", "fly"]);
+    assert!(unknown["error"].as_str().unwrap().starts_with("unrecognized subcommand 'fly'"), "{unknown}");
     assert_eq!(person.run(&["node", "raise-stake", "5 finney"]).status.code(), Some(2));
     for (name, value) in [("ETH_RPC_URL", ""), ("ETH_RPC_URL", "localhost"), ("MUSTER", ""), ("MUSTER", "there")] {
         let output = person.command(&["network"]).env(name, value).env_remove("RPC_URL").output().unwrap();
@@ -777,6 +779,9 @@ async fn keys_are_kept_encrypted() {
     allow(&password, 0o600);
     assert!(with(&["account", "import", "mine"]).status.success());
     assert_eq!(with(&["account", "import", "mine"]).status.code(), Some(6), "a key is not written over");
+    fs::write(&password, "\ns3cret pass\n").unwrap();
+    assert_eq!(with(&["account", "new", "open"]).status.code(), Some(6), "an empty password");
+    fs::write(&password, "s3cret pass\n").unwrap();
     assert!(with(&["account", "new", "other"]).status.success());
     assert!(!with(&["account", "new", "../other"]).status.success());
     let names: Value = serde_json::from_slice(&with(&["account", "list"]).stdout).unwrap();
