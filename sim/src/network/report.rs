@@ -191,13 +191,13 @@ impl Report {
         ratio(self.succeeded * 3_600 * TICKS, self.span)
     }
 
-    /// Share of the tasks asked for that were started and came to nothing: timed out, reported as impossible, or without two answers
+    /// Share of the tasks created that were started and came to nothing: timed out, reported as impossible, or without two answers
     /// alike.
     pub fn failed(&self) -> f64 {
         ratio(self.timed_out + self.reported + self.undecided, self.asked)
     }
 
-    /// Share of the tasks asked for that timed out.
+    /// Share of the tasks created that timed out.
     pub fn timed_out_share(&self) -> f64 {
         ratio(self.timed_out, self.asked)
     }
@@ -207,7 +207,7 @@ impl Report {
         ratio(self.evicted + self.refused, self.asked + self.refused)
     }
 
-    /// Share of the tasks asked for that were aborted for another reason than a timeout: driven out of the queue, cancelled there, or
+    /// Share of the tasks created that were aborted for another reason than a timeout: driven out of the queue, cancelled there, or
     /// their node slashed out of the network.
     pub fn aborted(&self) -> f64 {
         ratio(self.evicted + self.cancelled + self.orphaned, self.asked)
@@ -336,7 +336,7 @@ impl Report {
         quantile(&self.spans, share) / TICKS as f64
     }
 
-    /// Share of the tasks asked for that a group had.
+    /// Share of the tasks created that a group had.
     pub fn validated_share(&self) -> f64 {
         ratio(self.validated, self.asked)
     }

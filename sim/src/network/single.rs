@@ -199,7 +199,7 @@ pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
 fn table(report: &Report) -> String {
     let mut out = String::new();
     let counts = [
-        ("tasks asked for", report.asked),
+        ("tasks asked for", report.asked + report.refused),
         ("succeeded", report.succeeded),
         ("timed out", report.timed_out),
         ("reported as impossible", report.reported),

@@ -368,22 +368,9 @@ fn reason(error: &csv::Error) -> String {
 
 /// Seconds since 1970 of `YYYY-MM-DD HH:MM:SS`.
 fn seconds(text: &str) -> Result<u64> {
-    let parse = || -> Option<u64> {
-        let (date, time) = text.split_once(' ')?;
-        let part = |part: Option<&str>, range: std::ops::RangeInclusive<u64>| part?.parse().ok().filter(|n| range.contains(n));
-        let mut date = date.split('-');
-        let (year, month, day) = (part(date.next(), 1970..=9999)?, part(date.next(), 1..=12)?, part(date.next(), 1..=31)?);
-        let mut time = time.split(':');
-        let (hour, minute, second) = (part(time.next(), 0..=23)?, part(time.next(), 0..=59)?, part(time.next(), 0..=60)?);
-        if date.next().is_some() || time.next().is_some() {
-            return None;
-        }
-        // Years counted from March, so that the leap day is the last of its year.
-        let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-        let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
-        Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
-    };
-    parse().with_context(|| format!("gmt_create is {text:?}; it should be like 2024-11-15 16:57:50"))
+    let time = chrono::NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S").ok();
+    time.and_then(|time| u64::try_from(time.and_utc().timestamp()).ok())
+        .with_context(|| format!("gmt_create is {text:?}; it should be like 2024-11-15 16:57:50"))
 }
 
 #[cfg(test)]
@@ -421,6 +408,7 @@ mod tests {
             ("2024-11-15 16:57:51,SUCCEED,1,G0,1,30,,0", "checkpoint_model_version_id is empty"),
             ("2024-11-15 16:57:51,SUCCEED,1,G0,1,30", "6 fields; the heading has 8"),
             ("15.11.2024,SUCCEED,1,G0,1,30,M1,0", "gmt_create is \"15.11.2024\""),
+            ("2024-02-31 16:57:50,SUCCEED,1,G0,1,30,M1,0", "gmt_create is \"2024-02-31 16:57:50\""),
             ("2024-11-15 16:57:49,SUCCEED,1,G0,1,30,M1,0", "gmt_create is before"),
         ] {
             let error = read(&format!("{good}{row}\n")).unwrap_err().to_string();
