@@ -5,7 +5,7 @@
 //! measurements). The features it needs are unstable, so the compiler is told to accept them whatever its channel.
 //!
 //! A compiled program is kept under the hash of all its inputs, so that nothing is compiled twice, also not after a change was taken back
-//! or another branch was looked at.
+//! or another branch was looked at. The last ones are committed in [`COMMITTED`], for a demonstration that need not wait for a compiler.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -268,6 +268,12 @@ fn inputs(root: &Path, versions: &str, settings: &Settings) -> Result<String> {
 /// Files that have a part in the programs, beside those under [`SOURCES`].
 const FILES: [&str; 5] = [".cargo/config.toml", "Cargo.lock", "Cargo.toml", "abi/IMuster.sol", BINARYEN];
 
+/// The compiled programs that are committed, as they lie on chain, with their manifest.
+const COMMITTED: &str = "abi/programs";
+
+/// In the hash of committed programs for the versions of the tools, which are another machine's: the manifest names the compiler.
+const COMMITTED_BY: &str = "any";
+
 /// Names the version of `wasm-opt`.
 const BINARYEN: &str = "node_modules/binaryen/package.json";
 
@@ -416,24 +422,39 @@ fn optimise(root: &Path, compiled: &Path, passes: &[String]) -> Result<Vec<u8>> 
 /// Those of [`Toolchain::compile`], and when a program is above [`wasm::MAX_CODE`]; its files are written all the
 /// same, the manifest is not.
 pub fn build(root: &Path, settings: &Settings) -> Result<(Manifest, Vec<Program>)> {
+    build_or_take(root, settings, false)
+}
+
+/// Like [`build`] with the default settings, but takes the committed programs where they are made from these sources: compiling takes a
+/// third of a first demonstration. They count for nothing else, since nobody compiled them on this machine.
+///
+/// # Errors
+/// Those of [`build`].
+pub fn take(root: &Path) -> Result<(Manifest, Vec<Program>)> {
+    build_or_take(root, &Settings::default(), true)
+}
+
+fn build_or_take(root: &Path, settings: &Settings, take: bool) -> Result<(Manifest, Vec<Program>)> {
     let toolchain = Toolchain::load(root)?;
-    let inputs = inputs(root, &toolchain.versions()?, settings)?;
+    let made_from = inputs(root, &toolchain.versions()?, settings)?;
+    let committed = if take { committed(root)? } else { None };
     let dir = root.join("build");
     let router = muster_router::code();
-    let made_of_them = |dir: &Path| read(dir).ok().filter(|(manifest, _)| manifest.inputs == inputs);
+    let made_of = |inputs: &str, dir: &Path| read(dir).ok().filter(|(manifest, _)| manifest.inputs == inputs);
     if fs::read(dir.join("router.deploy")).is_ok_and(|code| code == router) {
-        if let Some(built) = made_of_them(&dir) {
+        let taken = committed.as_ref().map(|(manifest, _)| manifest.inputs.as_str());
+        if let Some(built) = std::iter::once(made_from.as_str()).chain(taken).find_map(|inputs| made_of(inputs, &dir)) {
             return Ok(built);
         }
     }
-    let kept = root.join("target/contracts/kept").join(&inputs);
-    let (manifest, programs) = if let Some(built) = made_of_them(&kept) {
+    let kept = root.join("target/contracts/kept").join(&made_from);
+    let (manifest, programs) = if let Some(built) = made_of(&made_from, &kept).or(committed) {
         built
     } else {
         let mut programs = toolchain.compile(root, settings, &[])?;
         // As they are read.
         programs.sort_by(|a, b| a.name.cmp(&b.name));
-        (manifest(&toolchain, settings, inputs, &programs)?, programs)
+        (manifest(&toolchain, settings, made_from.clone(), &programs)?, programs)
     };
     write(&dir, &programs)?;
     // No WASM, but to be compared with what lies on chain like theirs.
@@ -443,12 +464,56 @@ pub fn build(root: &Path, settings: &Settings) -> Result<(Manifest, Vec<Program>
         let _ = fs::remove_file(file);
     } else {
         let text = serde_json::to_string_pretty(&manifest)? + "\n";
-        write(&kept, &programs)?;
-        // Last: with it they count.
-        fs::write(kept.join("manifest.json"), &text)?;
+        if manifest.inputs == made_from {
+            write(&kept, &programs)?;
+            // Last: with it they count.
+            fs::write(kept.join("manifest.json"), &text)?;
+        }
         fs::write(file, text)?;
     }
     Ok((manifest, programs))
+}
+
+/// The committed programs, if they are made from these sources.
+fn committed(root: &Path) -> Result<Option<(Manifest, Vec<Program>)>> {
+    let from = inputs(root, COMMITTED_BY, &Settings::default())?;
+    Ok(read_committed(root).ok().filter(|(manifest, _)| manifest.inputs == from))
+}
+
+fn read_committed(root: &Path) -> Result<(Manifest, Vec<Program>)> {
+    read_with(&root.join(COMMITTED), |_, code| wasm::decompress(code)).context(COMMITTED)
+}
+
+/// Writes compiled programs to where they are committed.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn commit(root: &Path, manifest: &Manifest, programs: &[Program]) -> Result<()> {
+    let dir = root.join(COMMITTED);
+    write(&dir, programs)?;
+    // The code that lies on chain has the module in it.
+    for program in programs {
+        fs::remove_file(dir.join(&program.name).with_extension("wasm"))?;
+    }
+    let manifest = Manifest { inputs: inputs(root, COMMITTED_BY, &Settings::default())?, ..manifest.clone() };
+    Ok(fs::write(dir.join("manifest.json"), serde_json::to_string_pretty(&manifest)? + "\n")?)
+}
+
+/// That the committed programs are those that were compiled here; says whether it could be checked, which another compiler cannot.
+///
+/// # Errors
+/// When they are not.
+pub fn check_committed(root: &Path, manifest: &Manifest, programs: &[Program]) -> Result<bool> {
+    let (other, theirs) = read_committed(root)?;
+    if other.rustc != manifest.rustc {
+        return Ok(false);
+    }
+    let same = theirs.len() == programs.len() && theirs.iter().zip(programs).all(|(a, b)| a.name == b.name && a.code == b.code);
+    ensure!(
+        same && committed(root)?.is_some(),
+        "{COMMITTED} are not the programs that these sources give: script/build --commit writes them"
+    );
+    Ok(true)
 }
 
 fn manifest(toolchain: &Toolchain, settings: &Settings, inputs: String, programs: &[Program]) -> Result<Manifest> {
@@ -498,17 +563,21 @@ pub fn load(root: &Path) -> Result<(Manifest, Vec<Program>)> {
 
 /// Reads the files of a build.
 fn read(dir: &Path) -> Result<(Manifest, Vec<Program>)> {
+    read_with(dir, |name, _| fs::read(dir.join(name).with_extension("wasm")).with_context(|| format!("{name}.wasm")))
+}
+
+/// Reads the files of a build whose modules come from their name and their code on chain.
+fn read_with(dir: &Path, module: impl Fn(&str, &[u8]) -> Result<Vec<u8>>) -> Result<(Manifest, Vec<Program>)> {
     let text = fs::read_to_string(dir.join("manifest.json"))
         .context("there are no compiled programs within the limit: run script/build first")?;
-    let manifest: Manifest = serde_json::from_str(&text).context("build/manifest.json cannot be read: run script/build again")?;
+    let manifest: Manifest = serde_json::from_str(&text).context("manifest.json cannot be read: run script/build again")?;
     let mut programs = Vec::new();
     for (name, entry) in &manifest.programs {
-        let read =
-            |extension| fs::read(dir.join(name).with_extension(extension)).with_context(|| format!("build/{name}.{extension}"));
-        let (wasm, code) = (read("wasm")?, read("deploy")?);
+        let code = fs::read(dir.join(name).with_extension("deploy")).with_context(|| format!("{name}.deploy"))?;
+        let wasm = module(name, &code)?;
         ensure!(
             format!("{:x}", Sha256::digest(&wasm)) == entry.wasm_sha256 && code.len() == entry.deployed_bytes,
-            "build/{name}.* and build/manifest.json are of different builds: run script/build again"
+            "{name} and manifest.json are of different builds: run script/build again"
         );
         programs.push(Program { name: name.clone(), shape: Shape::of(&wasm)?, wasm, code });
     }
@@ -625,6 +694,49 @@ mod tests {
         assert!(build(root, &settings).is_err(), "build/ is not as it was written");
         fs::rename(root.join("aside"), &kept).unwrap();
         assert_eq!(build(root, &settings).unwrap().1[0].wasm, program.wasm, "mended from what is kept");
+    }
+
+    /// The compiler of this project fails here, too.
+    #[test]
+    fn committed_programs_are_taken_where_they_are_asked_for_and_fit_the_sources() {
+        let place = project("1");
+        let (root, settings) = (place.path(), Settings::default());
+        let toolchain = Toolchain::load(root).unwrap();
+        let wasm = wasm_encoder::Module::new().finish();
+        let program = Program { name: "one".into(), code: wasm::compress(&wasm), shape: Shape::of(&wasm).unwrap(), wasm };
+        let programs = std::slice::from_ref(&program);
+        let compiled = manifest(&toolchain, &settings, "compiled".into(), programs).unwrap();
+        assert!(take(root).is_err(), "nothing is committed yet");
+        commit(root, &compiled, programs).unwrap();
+        assert!(check_committed(root, &compiled, programs).unwrap());
+
+        assert!(build(root, &settings).is_err(), "they are not asked for");
+        let (manifest, taken) = take(root).unwrap();
+        assert_eq!((&manifest.programs, &taken[0].wasm, &taken[0].code), (&compiled.programs, &program.wasm, &program.code));
+        assert_eq!(load(root).unwrap().0, manifest, "build/ has them");
+        let modified = || fs::metadata(root.join("build/manifest.json")).unwrap().modified().unwrap();
+        let before = modified();
+        take(root).unwrap();
+        assert_eq!(modified(), before, "no file was touched");
+        assert!(build(root, &settings).is_err(), "those in build/ were not compiled here");
+        // Another compiler is no reason to compile, and none to compare.
+        fs::write(root.join("rustc"), "#!/bin/sh\necho rustc 2\n").unwrap();
+        take(root).unwrap();
+        let other = Manifest { rustc: "rustc 2".into(), ..compiled.clone() };
+        assert!(!check_committed(root, &other, programs).unwrap());
+        fs::write(root.join("rustc"), "#!/bin/sh\necho rustc 1\n").unwrap();
+
+        let file = root.join(COMMITTED).join("one.deploy");
+        fs::write(&file, "cut").unwrap();
+        assert!(take(root).is_err() && check_committed(root, &compiled, programs).is_err(), "a file is another");
+        commit(root, &compiled, programs).unwrap();
+        let changed = Program { code: wasm::compress_otherwise(&program.wasm), ..program.clone() };
+        assert!(check_committed(root, &compiled, &[changed]).is_err(), "other code was compiled");
+        assert!(check_committed(root, &compiled, &[]).is_err(), "fewer programs were compiled");
+        fs::write(root.join("contracts/one/src/lib.rs"), "changed").unwrap();
+        let refused = take(root).unwrap_err();
+        assert!(format!("{refused:#}").contains("cargo"), "other sources: {refused:#}");
+        assert!(check_committed(root, &compiled, programs).is_err());
     }
 
     #[test]

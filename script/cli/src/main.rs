@@ -32,6 +32,15 @@ enum Command {
         /// Change one setting, as `measure` calls it, to see what calls then cost (docs/research/build.md); script/deploy builds without
         #[arg(long, value_name = "CHANGE")]
         with: Option<String>,
+        /// Take the committed programs where they are made from these sources, instead of compiling
+        #[arg(long, conflicts_with = "with")]
+        take: bool,
+        /// Write the committed programs, abi/programs
+        #[arg(long, conflicts_with_all = ["with", "take"])]
+        commit: bool,
+        /// Fail if the committed programs are others
+        #[arg(long, conflicts_with_all = ["with", "take", "commit"])]
+        check: bool,
     },
     /// Deploy, activate and wire the programs in build/ on RPC_URL, skipping what is there (settings: .env.example)
     Deploy(deploy::Options),
@@ -79,7 +88,18 @@ async fn run(command: Command) -> Result<()> {
         root => root?,
     };
     match command {
-        Command::Build { json, with } => build(&root, json, with.as_deref()),
+        Command::Build { json, with, take, commit, check } => {
+            let settings = with.as_deref().map_or_else(|| Ok(Settings::default()), measure::variant)?;
+            let (manifest, programs) = if take { build::take(&root)? } else { build::build(&root, &settings)? };
+            show(&manifest, &programs, json)?;
+            if commit {
+                build::commit(&root, &manifest, &programs)?;
+            }
+            if check && !build::check_committed(&root, &manifest, &programs)? {
+                eprintln!("muster-dev: abi/programs are another compiler's, and are not compared");
+            }
+            Ok(())
+        }
         Command::Deploy(options) => deploy(&root, &options).await,
         Command::Keepalive(options) => keepalive(&root, &options).await,
         Command::Demo(options) => {
@@ -98,13 +118,11 @@ async fn run(command: Command) -> Result<()> {
     }
 }
 
-fn build(root: &Path, json: bool, with: Option<&str>) -> Result<()> {
-    let settings = with.map_or_else(|| Ok(Settings::default()), measure::variant)?;
-    let (manifest, programs) = build::build(root, &settings)?;
+fn show(manifest: &build::Manifest, programs: &[Program], json: bool) -> Result<()> {
     if json {
-        println!("{}", serde_json::to_string_pretty(&manifest)?);
+        println!("{}", serde_json::to_string_pretty(manifest)?);
     } else {
-        println!("{}", sizes(&programs));
+        println!("{}", sizes(programs));
         println!("compiled by {}", manifest.rustc);
     }
     let over: Vec<_> =

@@ -49,6 +49,17 @@ fn compressed(wasm: &[u8], lgwin: i32) -> Vec<u8> {
     out
 }
 
+/// The module in the code that lies on chain.
+///
+/// # Errors
+/// When it is none that [`compress`] wrote.
+pub fn decompress(code: &[u8]) -> Result<Vec<u8>> {
+    let packed = code.strip_prefix(PREFIX.as_slice()).context("not a program's code: another prefix")?;
+    let mut wasm = Vec::new();
+    brotli::BrotliDecompress(&mut &*packed, &mut wasm).context("not a program's code: it cannot be unpacked")?;
+    Ok(wasm)
+}
+
 /// Leaves out custom sections, and the DataCount section, which only `memory.init` and `data.drop` need:
 /// [`check`] refuses both.
 fn without_extras(wasm: &[u8]) -> Result<Vec<u8>> {
@@ -302,14 +313,13 @@ mod tests {
         let wasm = finish(&module(&[], |_| {})).unwrap();
         let code = compress(&wasm);
         assert_eq!(code[..4], PREFIX);
-        let mut unpacked = Vec::new();
-        brotli::BrotliDecompress(&mut &code[4..], &mut unpacked).unwrap();
-        assert_eq!(unpacked, wasm);
+        assert_eq!(decompress(&code).unwrap(), wasm);
         let other = compress_otherwise(&wasm);
         assert_ne!(other, code);
-        let mut unpacked = Vec::new();
-        brotli::BrotliDecompress(&mut &other[4..], &mut unpacked).unwrap();
-        assert_eq!(unpacked, wasm);
+        assert_eq!(decompress(&other).unwrap(), wasm);
+        for no in [&code[..3], &code[1..], &code[..code.len() - 1]] {
+            assert!(decompress(no).is_err());
+        }
     }
 
     #[test]
