@@ -20,13 +20,13 @@ struct Options {
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(8..))]
     tasks: u32,
     /// Go on creating tasks for so many minutes, also beyond their number
-    #[arg(long, value_name = "MINUTES", default_value_t = 0)]
+    #[arg(long, value_name = "MINUTES", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=525_600))]
     minutes: u64,
     /// An agent is killed so often, in seconds, if there is work for so long
-    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     kills: u64,
     /// The endpoint is away for so long, once, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(..=3_600))]
     outage: u64,
 }
 
