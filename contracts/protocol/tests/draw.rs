@@ -3,6 +3,8 @@
 //! Expected probabilities are worked out here in f64 from the formulas of the source documents, not with
 //! muster_core. Every test is run against perturbed weights too, and must fail on them.
 
+use alloy_primitives::keccak256;
+use alloy_sol_types::SolValue;
 use muster_core::id::{NodeId, TaskId};
 use muster_core::qos::highest_qos;
 use muster_core::record::{Node, Order};
@@ -15,7 +17,7 @@ use muster_protocol::layout::node_slot;
 use muster_protocol::store::node::NodeHandle;
 use muster_protocol::store::sampler::{Among, Field, Scope};
 use muster_protocol::store::task::{ModelSet, Task};
-use muster_protocol::IMuster::{overviewCall, reportDownloadedCall, weightOfCall};
+use muster_protocol::IMuster::{joinCall, overviewCall, purgeCall, quitCall, reportDownloadedCall, weightOfCall};
 use muster_protocol::{Host, Network};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -513,6 +515,73 @@ fn how_often_an_idle_holder_is_missed_in_a_busy_network() {
             }
         }
     }
+}
+
+/// Nodes that have left stay entered as holders until somebody purges them. The more there are, the more draws miss the idle holders;
+/// prints the shares that `docs/dispatching.md` names.
+#[test]
+fn who_has_left_hides_idle_holders_until_somebody_purges() {
+    const MODEL: u64 = 7;
+    const HOLDERS: u32 = 20;
+    const DRAWS: u64 = 1_000;
+    let wanted = spec(0, &[MODEL]);
+    let missed = |w: &mut World| {
+        let node = |w: &mut World, draw: u64| {
+            (0..)
+                .find_map(|again: u64| foretell(w, keccak256((draw, again).abi_encode()).0, draw, &wanted))
+                .expect("somebody is idle")
+        };
+        (1..=DRAWS).filter(|&draw| node(w, draw) > HOLDERS).count() as f64 / DRAWS as f64
+    };
+    let mut rows = Vec::new();
+    for (nodes, gone) in [(400, 100), (400, 200), (400, 2_000), (4_000, 100), (4_000, 900), (4_000, 3_000)] {
+        let mut w = world(0, 1);
+        w.mem.keep_logs = false;
+        for n in 1..=nodes + gone {
+            let holds: &[u64] = if n <= HOLDERS.into() || n > nodes { &[MODEL] } else { &[] };
+            w.join(n, "RTX 4090", 24, holds, 400).unwrap();
+        }
+        for n in nodes + 1..=nodes + gone {
+            w.send(who(n), 0, quitCall {}).unwrap();
+        }
+        let before = missed(&mut w);
+        // From the end: the last entry takes the place of one that is purged.
+        for position in (HOLDERS..HOLDERS + gone as u32).rev() {
+            w.send(who(1), 0, purgeCall { model: MODEL, position }).unwrap();
+        }
+        let after = missed(&mut w);
+        println!("{nodes} nodes, {HOLDERS} of them hold it, {gone} that did have left: {before:.3} miss, once purged {after:.3}");
+        assert!(before > 0.02 && after == 0.0, "{before} {after}");
+        rows.push(before);
+    }
+    assert!(rows[..3].is_sorted() && rows[3..].is_sorted(), "{rows:?}");
+}
+
+/// Where `minStake` is far below its first value, little stakes fill the lists: most tries fall on them and are rejected. Prints what
+/// `docs/parameters.md` says.
+#[test]
+fn stakes_far_below_the_first_minimum_leave_draws_undecided() {
+    const NODES: u64 = 100;
+    const DRAWS: u64 = 1_000;
+    let mut rows = Vec::new();
+    for (part, many) in [(1, 1_000), (100, 1_000), (100, 10_000), (10_000, 1_000), (10_000, 10_000), (400_000, 10_000)] {
+        let mut w = world(0, 1);
+        w.mem.keep_logs = false;
+        w.set("minStake", 400_000 / part);
+        for n in 1..=NODES {
+            w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+        }
+        for n in NODES + 1..=NODES + many {
+            let call = joinCall { gpuName: "RTX 4090".into(), vram: 24, models: vec![] };
+            w.send(who(n), 400 * TOKEN / u128::from(part), call).unwrap();
+        }
+        let undecided =
+            (1..=DRAWS).filter(|&draw| foretell(&mut w, keccak256(draw.abi_encode()).0, draw, &spec(0, &[])).is_none());
+        let share = undecided.count() as f64 / DRAWS as f64;
+        println!("{many} stakes of 1/{part} of the first minimum beside {NODES} of it: {share:.3} of draws undecided");
+        rows.push(share);
+    }
+    assert!(rows[..3].iter().all(|&share| share < 0.1) && rows[3..].iter().all(|&share| share > 0.2), "{rows:?}");
 }
 
 /// With more than 16 entries the holders cannot all be looked at. Where at least a quarter of the network holds a model, the draw is by
