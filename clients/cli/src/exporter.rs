@@ -22,7 +22,7 @@ pub struct Exporter {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9465")]
     listen: SocketAddr,
     /// Seconds between two looks at the chain
-    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     every: u64,
     /// The contract's first block, or any before it: proposals of programs are searched from there on
     #[arg(long, value_name = "BLOCK", default_value_t = 0)]

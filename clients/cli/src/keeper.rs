@@ -3,6 +3,7 @@
 //! Due calls come from the contract's views, and each is tried before it is sent. So a call that another account was quicker with
 //! costs nothing.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use muster_client::{parameter, show_amount, Account, Error, Event, IMuster, DISP
 use muster_core::qos;
 use serde_json::json;
 
+use crate::node::models;
 use crate::options::amount;
 use crate::session::{Report, Session};
 use crate::why::all_nodes;
@@ -26,8 +28,11 @@ pub struct Keeper {
     #[arg(long)]
     once: bool,
     /// Seconds between two looks
-    #[arg(long, default_value_t = 5, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     every: u64,
+    /// Also take nodes that hold a model no longer out of its holders, 64 at most in a look; nobody pays for it; can be repeated
+    #[arg(long, value_name = "MODEL")]
+    purge: Vec<String>,
     /// Only calls that earn more than their gas costs
     #[arg(long)]
     only_profit: bool,
@@ -66,6 +71,8 @@ const PAGE: u32 = 256;
 const MOST: u32 = 16_384;
 /// The most calls with draws in one look: the next look makes the rest.
 const DRAWS: u32 = 64;
+/// The most entries of a model's holders that are taken out in one look.
+const PURGED: usize = 64;
 
 /// The blocks whose hashes decide due draws, of tasks and of validators, as far as a page shows them.
 pub async fn due_draws(session: &Session, head: u64) -> Result<Vec<u64>> {
@@ -200,8 +207,32 @@ impl Round<'_> {
         self.queues(head.timestamp).await
     }
 
+    /// Holders of a model that hold it no longer still count in draws, where they hide those that do.
+    async fn purge(&mut self, nodes: &[IMuster::NodeView]) -> Result<()> {
+        for model in models(&self.options.purge)? {
+            let holding = |node: &&IMuster::NodeView| node.status != 0 && node.models.contains(&model);
+            let holding: HashSet<u32> = nodes.iter().filter(holding).map(|node| node.node).collect();
+            let (mut from, mut total, mut stale) = (0, 1, Vec::new());
+            while from < total && from < MOST {
+                let page = self.session.muster.read(IMuster::holdersCall { model, from, count: PAGE }).await?;
+                total = page.total;
+                let places = (from..).zip(page.numbers).filter(|(_, number)| !holding.contains(number));
+                stale.extend(places.map(|(position, _)| position));
+                from += PAGE;
+            }
+            // The last entry moves to the place of one that is taken out.
+            for position in stale.into_iter().rev().take(PURGED) {
+                self.drive(IMuster::purgeCall { model, position }, 0, &format!("holder {position} of {model:#018x} purged"))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn nodes(&mut self, now: u64) -> Result<()> {
-        for node in all_nodes(self.session, self.options.most_nodes).await? {
+        let nodes = all_nodes(self.session, self.options.most_nodes).await?;
+        self.purge(&nodes).await?;
+        for node in nodes {
             let (number, id) = (node.node, node.task);
             if node.parked > 0 && node.parkedUntil > 0 && node.parkedUntil <= now {
                 self.drive(IMuster::pokeCall { node: number }, 0, &format!("node {number} brought back")).await?;

@@ -860,6 +860,30 @@ async fn a_keeper_ends_what_others_left_and_earns_the_start_fees() {
 }
 
 #[tokio::test]
+async fn a_keeper_takes_out_holders_that_hold_a_model_no_longer() {
+    let mut site = Site::new(&[]).await;
+    let (left, holder, keeper) = (site.operator().await, site.operator().await, site.person(0).await);
+    for operator in [&left, &holder] {
+        operator.done(&["node", "models", "--add", "llama"]);
+    }
+    left.done(&["node", "quit"]);
+    holder.done(&["node", "models", "--remove", "llama"]);
+    let number = holder.done(&["node", "status"])["node"].as_u64().unwrap() as u32;
+    let holders = async |model: &str| {
+        let call = IMuster::holdersCall { model: muster_client::abi::model_id(model), from: 0, count: 9 };
+        site.world.muster.read(call).await.unwrap().numbers
+    };
+    assert_eq!((holders("sdxl").await.len(), holders("llama").await.len()), (2, 2));
+    let both = ["keeper", "--once", "--purge", "sdxl", "--purge", "llama"];
+    let due = keeper.says(&[&both[..], &["--dry-run"]].concat());
+    assert_eq!(due.matches(" purged").count(), 3, "{due}");
+    assert_eq!(keeper.done(&["keeper", "--once"])["calls"], 0, "none is asked for");
+    assert_eq!(keeper.done(&both)["calls"], 3);
+    assert_eq!((holders("sdxl").await, holders("llama").await), (vec![number], vec![]));
+    assert_eq!(keeper.done(&both)["calls"], 0);
+}
+
+#[tokio::test]
 async fn an_owner_rules_and_a_watcher_sees_it() {
     let site = Site::new(&[]).await;
     let owner = site.is(site.world.key.to_bytes());
