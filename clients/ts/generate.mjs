@@ -49,10 +49,10 @@ const used = [
 ];
 // The interface's sentence for each refusal.
 const sentences = Object.fromEntries([...refusals.values()].map(({ name, notice }) => [name, notice.replace(/\{(\w+)\}/g, "$1")]));
-// A type is written where it differs from the one before for this name. In events, an exclamation mark replaces the comma after indexed values.
+// A type is written where it differs from the one before for this name, `uint` left out. In events, an exclamation mark replaces the comma after indexed values.
 const known = new Map();
 const typeOf = ({ type, internalType, components }) =>
-  components ? internalType.replace(/^struct (\w+\.)?|(\[\])+$/g, "") + type.slice("tuple".length) : type;
+  components ? internalType.replace(/^struct (\w+\.)?|(\[\])+$/g, "") + type.slice("tuple".length) : type.replace("uint", "");
 const list = (values) =>
   values
     .map((value) => {

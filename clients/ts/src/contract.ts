@@ -5,7 +5,6 @@ import {
   type Account,
   type Address,
   BaseError,
-  type EIP1193RequestFn,
   type Hash,
   type Hex,
   type Prettify,
@@ -14,6 +13,7 @@ import {
   createClient,
   custom,
   keccak256,
+  nonceManager,
 } from "viem";
 import {
   estimateContractGas,
@@ -29,7 +29,7 @@ import {
 } from "viem/actions";
 import { assertCurrentChain, getAction } from "viem/utils";
 import type { MusterClient, MusterParameters } from "./client.js";
-import { patiently } from "./endpoint.js";
+import { again, patiently, sleep } from "./endpoint.js";
 import {
   AccountRequiredError,
   NoMusterError,
@@ -37,6 +37,7 @@ import {
   RefusalError,
   ReplacedError,
   TransactionFailedError,
+  misnumbered,
   passing,
   translate,
   unanswered,
@@ -137,7 +138,7 @@ async function receiptOf(client: MusterClient, functionName: string, hash: Hash)
     // viem's own errors about a missing receipt or an endpoint that is away are handled below.
     const receipt = await getAction(client, getTransactionReceipt, "getTransactionReceipt")({ hash }).catch(() => undefined);
     if (receipt) return receipt;
-    await new Promise((resolve) => setTimeout(resolve, OFTEN));
+    await sleep(OFTEN);
   }
   for (const end = begun + PATIENCE; ; ) {
     let other: Hash | undefined;
@@ -154,7 +155,7 @@ async function receiptOf(client: MusterClient, functionName: string, hash: Hash)
     });
     if (other) throw new ReplacedError(functionName, hash, other);
     if (receipt) return receipt;
-    await new Promise((resolve) => setTimeout(resolve, client.pollingInterval));
+    await sleep(client.pollingInterval);
   }
 }
 
@@ -173,27 +174,37 @@ export type SendParameters = MusterParameters &
     draws?: number | undefined;
   };
 
-/** Sends a call, and knows its hash even if the answer is lost: a local key signs here, before any node gets the transaction. */
+/** By account, the end of its last sending. */
+const turns = new Map<Address, Promise<unknown>>();
+/**
+ * Sends a call, and knows its hash even if the answer is lost: a local key signs here, before any node gets the transaction. Each account sends one call
+ * after another, because two at once would take the same nonce, and two equal ones then be one transaction, and one task.
+ */
 async function send(client: MusterClient, call: { account: Account | Address }): Promise<Hash> {
   const { account } = call;
   if (typeof account === "string" || account.type !== "local") return getAction(client, writeContract, "writeContract")(call as never);
-  let hash: Hash | undefined;
-  const request: EIP1193RequestFn = (asked) => {
-    if (asked.method === "eth_sendRawTransaction") hash = keccak256((asked.params as [Hex])[0]);
-    // A request refused with 429 has reached no node.
-    return patiently(client, () => client.request(asked as never)) as never;
+  const request = async (asked: { method: string; params: [Hex] }) => {
+    const hash = asked.method === "eth_sendRawTransaction" && keccak256(asked.params[0]);
+    let lost: boolean | undefined;
+    // A request refused with 429 has reached no node. A transport that repeats it would not tell that its first answer was lost.
+    const ask = () => patiently(client, () => client.request(asked as never, hash ? { retryCount: 0 } : {}));
+    return again(ask, (error) => ((lost ||= unanswered(error)), hash && passing(error))).catch(async (error: unknown) => {
+      // After a lost answer a node refuses a transaction that it has, as known or for its nonce, while another one may lack it for a while.
+      const look = () => getAction(client, getTransaction, "getTransaction")({ hash: hash as Hash });
+      if (hash && (lost || (await again(look, () => misnumbered(error)).catch(() => {})))) return hash;
+      throw error;
+    });
   };
   // Actions that the client was extended with would bypass this transport. viem caches its knowledge of the node by the uid.
-  const bare = createClient({ ...(client as object), transport: custom({ request }, { retryCount: 0 }) });
-  const noting = Object.assign(bare, { uid: client.uid });
-  try {
-    return await writeContract(noting, call as never);
-  } catch (error) {
-    // After a lost answer the transport has asked again, and a node refuses a transaction that it has: as known, or for its nonce.
-    const known = hash && (unanswered(error) || (await getAction(client, getTransaction, "getTransaction")({ hash }).catch(() => undefined)));
-    if (hash && known) return hash;
-    throw error;
-  }
+  const noting = createClient({ ...(client as object), transport: custom({ request: request as never }, { retryCount: 0 }) });
+  noting.uid = client.uid;
+  // A node that lags behind does not count the last transaction yet.
+  const counted = { ...account, nonceManager: account.nonceManager ?? nonceManager };
+  // A transaction refused for its nonce was not sent: something else sends for the account, too, or the chain was reorganised.
+  const take = () => again(() => writeContract(noting, { ...call, account: counted } as never), misnumbered);
+  const sending = (turns.get(account.address) ?? Promise.resolve()).then(take, take);
+  turns.set(account.address, sending);
+  return sending;
 }
 
 async function once<name extends CallName>(
@@ -211,7 +222,7 @@ async function once<name extends CallName>(
   // Concurrently: each question takes a round trip. Errors are thrown in the order below.
   const early = <answer>(ask: () => Promise<answer>): Promise<answer> => {
     const asked = ask();
-    asked.catch(() => undefined);
+    asked.catch(() => {});
     return asked;
   };
   const tried = early(attempt);

@@ -8,7 +8,8 @@ import { getAction } from "viem/utils";
 import type { MusterClient, MusterParameters } from "./client.js";
 import { EndpointError, NoMusterError, behind, passing } from "./errors.js";
 
-const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** Waits. */
+export const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** The knowledge about a client's endpoint. */
 interface Endpoint {
@@ -23,11 +24,12 @@ interface Endpoint {
   births: Map<string, bigint>;
 }
 
-const ALL = 2n ** 64n;
+/** A block that never comes. */
+export const NEVER = 2n ** 64n;
 const endpoints = new Map<string, Endpoint>();
 
 function endpointOf({ uid }: MusterClient): Endpoint {
-  const known = endpoints.get(uid) ?? { rest: 0, span: ALL, wall: ALL, calm: 0, births: new Map() };
+  const known = endpoints.get(uid) ?? { rest: 0, span: NEVER, wall: NEVER, calm: 0, births: new Map() };
   endpoints.set(uid, known);
   return known;
 }
@@ -43,8 +45,7 @@ const HURRY = /too many requests|rate.?limit|per second|throttl|compute units/i;
 type Failure = { code?: unknown; status?: unknown; details?: string; message?: string; headers?: Headers };
 
 /** The first cause of an error that satisfies a condition. */
-const among = (error: unknown, is: (cause: Failure) => boolean): Failure | undefined =>
-  (error instanceof BaseError ? (error.walk((cause) => is(cause as Failure)) as Failure | null) : undefined) ?? undefined;
+const among = (error: unknown, is: (cause: Failure) => boolean) => error instanceof BaseError && (error.walk((cause) => is(cause as Failure)) as Failure | null);
 
 /** Whether the endpoint refused a request, without processing it, because there were too many. */
 const hurried = (error: unknown) =>
@@ -68,10 +69,25 @@ export async function patiently<answer>(client: MusterClient, ask: () => Promise
       const refusal = hurried(error);
       if (!refusal) throw error;
       if (++refusals > REFUSALS) {
-        throw new EndpointError("transport", `The endpoint takes no more requests, after ${REFUSALS} pauses. Give the client another transport.`, error);
+        throw new EndpointError("transport", "The endpoint takes no more requests. Give the client another transport.", error);
       }
       const pause = Math.min(FIRST * 2 ** (refusals - 1), LONGEST);
       endpoint.rest = Math.max(endpoint.rest, Date.now() + Math.max(retryAfter(refusal), (pause * (1 + Math.random())) / 2));
+    }
+  }
+}
+
+/** How often to ask again, and after how many milliseconds, more each time. */
+const [TIMES, LATER] = [3, 250];
+
+/** Asks, and a few times again while the error is one that may pass. */
+export async function again<answer>(ask: () => Promise<answer>, may: (error: unknown) => unknown): Promise<answer> {
+  for (let times = 1; ; times++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (times > TIMES || !may(error)) throw error;
+      await sleep(LATER * times);
     }
   }
 }
@@ -80,8 +96,6 @@ export async function patiently<answer>(client: MusterClient, ask: () => Promise
 
 /** Statuses of failed answers where a smaller request might succeed. */
 const TOO_MUCH = [400, 408, 413, 422, 500, 502, 503, 504];
-/** How often to ask again a node that lacks the last block, and after how many milliseconds, more each time. */
-const [LAGS, LAG] = [3, 250];
 /** Answers after which a larger span than the refused one is tried: the refusal may have been due to many logs, not many blocks. */
 const CALM = 16;
 
@@ -107,35 +121,30 @@ export interface LogsQuestion {
 /** The answers to several questions about a range of blocks, as many concurrently as the endpoint allows. */
 export async function logsOf(
   client: MusterClient,
-  { address, fromBlock, toBlock, blockRange = ALL }: LogsQuestion,
+  { address, fromBlock, toBlock, blockRange = NEVER }: LogsQuestion,
   asked: (Hex | Hex[] | null)[][],
 ): Promise<RpcLog[]> {
   const endpoint = endpointOf(client);
   const found: RpcLog[] = [];
-  for (let [from, lags] = [fromBlock, 0]; from <= toBlock; ) {
+  for (let from = fromBlock; from <= toBlock; ) {
     const { span } = endpoint;
     const size = [span, blockRange, toBlock - from + 1n].reduce((least, next) => (next < least ? next : least));
     const blocks = { fromBlock: numberToHex(from), toBlock: numberToHex(from + size - 1n) };
     try {
-      const logs = await Promise.all(
-        asked.map((topics) => patiently(client, () => client.request({ method: "eth_getLogs", params: [{ address, topics, ...blocks }] }))),
-      );
+      const ask = (topics: (Hex | Hex[] | null)[]) => client.request({ method: "eth_getLogs", params: [{ address, topics, ...blocks }] });
+      const logs = await again(() => Promise.all(asked.map((topics) => patiently(client, () => ask(topics)))), behind);
       found.push(...logs.flat());
       from += size;
       if (size < span || span !== endpoint.span) continue;
       if (++endpoint.calm % CALM === 0) endpoint.wall *= 2n;
       if (2n * size < endpoint.wall) endpoint.span = 2n * size;
     } catch (error) {
-      if (behind(error) && ++lags <= LAGS) {
-        await sleep(LAG * lags);
-        continue;
-      }
       if (behind(error) || !tooMuch(error)) throw error;
       if (size === 1n) {
         throw new EndpointError("blockRange", `The endpoint gives no logs of block ${from}, and no \`blockRange\` is smaller. Give the client another transport.`, error);
       }
       // Others' concurrent questions may have been refused as well.
-      if (size <= endpoint.span || endpoint.span === ALL) Object.assign(endpoint, { span: size / 2n, wall: size, calm: 0 });
+      if (size <= endpoint.span || endpoint.span === NEVER) Object.assign(endpoint, { span: size / 2n, wall: size, calm: 0 });
     }
   }
   return found;

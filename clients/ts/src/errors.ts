@@ -382,21 +382,24 @@ export function translate(error: unknown, functionName: string, args: object, ha
 }
 
 const isAmong =
-  (names: RegExp) =>
+  (one: RegExp, of = ({ name }: BaseError) => name) =>
   (error: unknown): boolean =>
-    error instanceof BaseError && error.walk((cause) => names.test((cause as Error).name)) !== null;
+    error instanceof BaseError && error.walk((cause) => one.test(of(cause as BaseError))) !== null;
+/** A node's words. */
+const words = ({ details, message }: BaseError) => details ?? message;
 
 /** Whether a request failed with an unknown outcome. */
 export const unanswered = /*#__PURE__*/ isAmong(/^(HttpReq|WebSocketReq|SocketClosed|Timeout)/);
 
-const BEHIND = /(beyond|past|ahead of) (the )?(current |latest )*(head|block)|header not found|unknown block/i;
+/** Whether a node refused a transaction for its nonce. */
+export const misnumbered = /*#__PURE__*/ isAmong(/nonce too/i, words);
 
 /** Whether a node was asked for a block that another one has and it lacks, still or again. */
-export const behind = (error: unknown): boolean =>
-  error instanceof BaseError && error.walk((cause) => BEHIND.test((cause as BaseError).details ?? (cause as Error).message)) !== null;
-
-const passes = /*#__PURE__*/ isAmong(
-  /^(HttpReq|WebSocketReq|SocketClosed|Timeout|LimitExceeded|InternalRpc|ResourceUnavailable|ProviderDis|BlockNotF|TransactionReceiptN)/,
+export const behind = /*#__PURE__*/ isAmong(
+  /(beyond|past|ahead of) (the )?(current |latest )*(head|block)|header not found|unknown block/i,
+  words,
 );
+
+const passes = /*#__PURE__*/ isAmong(/^(LimitExceeded|InternalRpc|ResourceUnavailable|ProviderDis|BlockNotF|TransactionReceiptN)/);
 /** Whether a failure may pass: the node was not reached, was overloaded, or lags behind another. */
-export const passing = (error: unknown): boolean => passes(error) || behind(error);
+export const passing = (error: unknown): boolean => unanswered(error) || passes(error) || behind(error);

@@ -12,7 +12,7 @@ const [structs = [], told = [], refused = [], ...calls] = compact.split("\n\n").
 const types = new Map<string, string>();
 const components = new Map<string, Value[]>();
 
-/** Values of the compact form: `type name`, or the name alone if its type is the last one of this name, or a type without a name. */
+/** Values of the compact form: `type name` (`64` is `uint64`), or the name alone if its type is the last one of this name, or a type without a name. */
 const values = (text = "", more?: object): Value[] =>
   (text ? text.split(",") : []).map((value) => {
     const [first, second] = value.split(" ") as [string, string?];
@@ -21,7 +21,7 @@ const values = (text = "", more?: object): Value[] =>
     types.set(name, type);
     const [, base, lists] = /^(\w+)(.*)/.exec(type) as unknown as [string, string, string];
     const inner = components.get(base);
-    return { ...more, name, ...(inner ? { type: `tuple${lists}`, components: inner } : { type }) } as Value;
+    return { ...more, name, ...(inner ? { type: `tuple${lists}`, components: inner } : { type: type.replace(/^\d/, "uint$&") }) } as Value;
   });
 for (const [name, text] of structs) components.set(name!, values(text));
 

@@ -161,7 +161,7 @@ function eventsOf(shown: Shown, onText: (text: string) => void): (bytes: Uint8Ar
     } catch {
       throw new StreamProblemError("malformed");
     }
-    demand(typeof value === "object" && value !== null, "malformed");
+    demand(!!value && typeof value === "object", "malformed");
     if (name === "piece") {
       const text = shown.take(value);
       if (text) onText(text);

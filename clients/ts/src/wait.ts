@@ -6,7 +6,7 @@ import type { Address } from "viem";
 import type { MusterClient, MusterParameters } from "./client.js";
 import type { SenderParameters } from "./contract.js";
 import { dispatchFor } from "./dispatch.js";
-import { birthOf, newest } from "./endpoint.js";
+import { NEVER, birthOf, newest } from "./endpoint.js";
 import { TaskGoneError, TaskNotFoundError, WaitTimeoutError, passing } from "./errors.js";
 import { type Concerning, getEvents } from "./events.js";
 import { type EndedTask, type Task, follow, hasEnded } from "./life.js";
@@ -143,8 +143,6 @@ const PART = 16;
  * lack a known task before it counts as gone, because one node of the endpoint may lag behind another.
  */
 const LOOKS = 16;
-/** A block that never comes. */
-const NEVER = 2n ** 64n;
 
 const polls = new Map<string, Poll>();
 

@@ -780,6 +780,54 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
     }
   });
 
+  test("calls of one account at once are a transaction each, also equal ones by several clients of a node that lags", async () => {
+    const { client } = network;
+    spy = spied(network, client.account);
+    const before = await client.request({ method: "eth_getTransactionCount", params: [client.account.address, "pending"] });
+    spy.answers = (method) => (method === "eth_getTransactionCount" ? before : undefined);
+    const other = spied(network, client.account);
+    const request = { address: network.address, kind: 1, input: "the same", value: FEE };
+    const created = await Promise.all([spy.client, other.client, spy.client, other.client].map((one) => muster.createTask(one, request)));
+    for (const key of ["id", "hash"]) assert.equal(new Set(created.map((task) => task[key])).size, created.length);
+    for (const { id } of created) await ended(id);
+  });
+
+  test("a call is sent again under another number if something else took the account's, or the chain was taken back", async () => {
+    const { address, client } = network;
+    const { account } = client;
+    spy = spied(network, account);
+    let others = 2;
+    spy.hold = async (method) => {
+      if (method === "eth_sendRawTransaction" && others-- > 0) await client.sendTransaction({ to: account.address, value: 0n });
+    };
+    const { id } = await create();
+    assert.ok(others < 0);
+    await ended(id);
+    const snapshot = await client.request({ method: "evm_snapshot" });
+    for (let i = 0; i < 2; i++) await create();
+    await client.request({ method: "evm_revert", params: [snapshot] });
+    const again = await create();
+    assert.equal((await muster.getTask(client, { address, id: again.id })).hash, again.hash);
+    await ended(again.id);
+  });
+
+  test("what was perhaps sent is not sent under another number", async () => {
+    const { client, address } = network;
+    let sent = 0;
+    const request = async ({ method, params }) => {
+      // Of several nodes behind the endpoint one took it, and another one has not heard of it.
+      if (method === "eth_getTransactionByHash") return null;
+      if (method !== "eth_sendRawTransaction") return client.request({ method, params });
+      if (sent++) throw { code: -32000, message: "nonce too low" };
+      await client.request({ method, params });
+      throw cut();
+    };
+    const one = createClient({ account: client.account, chain: network.chain, pollingInterval: 20, transport: custom({ request }, { retryDelay: 10 }) });
+    const { id, hash } = await muster.createTask(one, { address, kind: 1, value: FEE });
+    assert.deepEqual([sent, await createdBy(hash)], [2, id]);
+    await ended(id);
+  });
+
   test("where it cannot be had the error names the transaction", async () => {
     spy = spied(network, network.client.account);
     spy.refuses = (method) => method === "eth_getTransactionReceipt";
