@@ -112,7 +112,7 @@ export interface Result {
 }
 
 /** Whether a task's answers are perceptual hashes of its images, not the result's digest. */
-const isOfImages = ({ spec }: Task) => spec.kind === 0 && spec.redundancy !== 0;
+export const isOfImages = ({ spec }: Task) => spec.kind === 0 && spec.redundancy !== 0;
 
 /**
  * A task's result, checked by the answer: the digest, or, for perceptual hashes, the half digest in the salt. Asks the `stores`

@@ -6,6 +6,7 @@ import { sha256 as streaming } from "@noble/hashes/sha2";
 import { type Hex, bytesToHex, concatBytes } from "viem";
 import { type Attempt, RequestError } from "./errors.js";
 import { httpStore } from "./stores/http.js";
+import type { IpfsStoreOptions } from "./stores/ipfs.js";
 import { type Store, type StoredObject, TooLongError, entryName, objectName } from "./stores/store.js";
 
 export { type Store, type StoredObject, TooLongError, entryName, objectName };
@@ -14,15 +15,15 @@ export { type Store, type StoredObject, TooLongError, entryName, objectName };
 export type Stores = Store | string | readonly (Store | string)[];
 
 /** The store at a URL; undefined if it is of no kind for the web. */
-export function storeAt(url: string): Store | undefined {
+export function storeAt(url: string, options?: IpfsStoreOptions): Store | undefined {
   const [, kind, rest = ""] = /^(?:(ipfs|kubo)\+)?(https?:\/\/.+)/.exec(url) ?? [];
   if (!rest) return undefined;
-  if (!kind) return httpStore(rest);
+  if (!kind) return httpStore(rest, options);
   // Loaded only if needed.
   const load = async (): Promise<Store> => {
     const { ipfsStore, kuboStore } = await import("./stores/ipfs.js");
     const { origin, pathname, searchParams } = new URL(rest);
-    return kind === "ipfs" ? ipfsStore(rest) : kuboStore(origin + pathname, { pin: searchParams.get("pin") ?? undefined });
+    return kind === "ipfs" ? ipfsStore(rest, options) : kuboStore(origin + pathname, { pin: searchParams.get("pin") ?? undefined });
   };
   const put: Store["put"] = async (...asked) => (await load()).put!(...asked);
   return { name: entryName(url), get: async (...asked) => (await load()).get(...asked), ...(kind === "kubo" && { put }) };
@@ -41,9 +42,9 @@ const ENTRIES = 8;
 /** The entries of an account's list. */
 export const entriesOf = (said: string): string[] => said.split(" ").filter(Boolean).slice(0, ENTRIES);
 
-/** The entries that a reader uses: others' lists must not make it read its own disk, or use its own node. */
+/** The entries that a reader uses: others' lists must not make it read its own disk, use its own node, or go where `wanted` cannot tell. */
 export const publishedStores = (said: string, wanted: true | ((url: string) => boolean) = true): Store[] =>
-  entriesOf(said).flatMap((entry) => (entry.startsWith("kubo+") || (wanted !== true && !wanted(entry)) ? [] : (storeAt(entry) ?? [])));
+  entriesOf(said).flatMap((entry) => (entry.startsWith("kubo+") || (wanted !== true && !wanted(entry)) ? [] : (storeAt(entry, { redirect: "error" }) ?? [])));
 
 // ---------------------------------------------------------------- getting
 

@@ -8,8 +8,9 @@ import type { MusterClient } from "./client.js";
 import { MusterError, NoResultError } from "./errors.js";
 import type { Task } from "./life.js";
 import { storesOfNodes } from "./published.js";
-import { type Result, type RetrievalParameters, getResult } from "./results.js";
+import { type Result, type RetrievalParameters, getResult, isOfImages } from "./results.js";
 import { entriesOf } from "./stores.js";
+import { objectUrl } from "./stores/http.js";
 import { type WaitForTaskParameters, waitForTask } from "./wait.js";
 
 /** The most bytes of an answer that are streamed. */
@@ -289,11 +290,7 @@ export async function* streamTask(
   const read = async (node: number) => {
     const [said = ""] = await storesOfNodes(client, address, [node]);
     const entries = entriesOf(said).filter((entry) => /^stream\+https?:\/\//.test(entry) && (published === true || (published && published(entry))));
-    const urls = entries.map((entry) => {
-      const url = new URL(entry.slice(ENTRY.length));
-      url.pathname = `${url.pathname.replace(/\/$/, "")}/${id}`;
-      return url.href;
-    });
+    const urls = entries.map((entry) => objectUrl(entry.slice(ENTRY.length), `${id}`));
     await follow(urls, shown, (text) => (texts.push(text), wake()), both);
   };
   const onChange = (task: Task) => {
@@ -318,9 +315,8 @@ export async function* streamTask(
     if ("error" in end) throw end.error;
     const { task } = end;
     if (task.status !== "succeeded") throw new NoResultError(task);
-    const isOfImages = task.spec.kind === 0 && task.spec.redundancy !== 0;
     const { digest } = shown;
-    const answer = isOfImages ? undefined : task.answers.find(({ value }) => value === digest);
+    const answer = isOfImages(task) ? undefined : task.answers.find(({ value }) => value === digest);
     const result: Result = answer
       ? { bytes: shown.bytes, digest, answer, store: "the stream", task }
       : await getResult(client, { address, task, stores, published, configured, identity, maxBytes, storeTimeout, signal });

@@ -188,7 +188,7 @@ export type CreateTaskParameters = MusterParameters &
     value: bigint;
     /** Whether to make sure that the task's node is drawn, by a transaction of one's own if nobody else draws it. */
     dispatch?: boolean | undefined;
-    /** Gives up waiting for the draw, with {@link NotPlacedError}; the task goes on. */
+    /** Ends it before the task is paid for, and later gives up waiting for the draw, with {@link NotPlacedError}; the task then goes on. */
     signal?: AbortSignal | undefined;
   };
 
@@ -236,6 +236,7 @@ export async function createTask(
   { address, deployedIn: _, account, value, dispatch = false, signal, ...request }: CreateTaskParameters,
 ): Promise<CreateTaskReturnType> {
   const { spec, identity } = await storing(client, address, request, signal);
+  signal?.throwIfAborted();
   const sent = await sendMuster(client, "createTask", { spec }, { address, account, value });
   const { hash } = sent;
   const task = createdBy(sent, address, 1).created.at(-1)!;

@@ -124,6 +124,15 @@ test("of what others publish nothing is read but the web's", () => {
   assert.throws(() => storesOf(["s3://bucket"]), /s3:\/\/bucket is no URL of a store.*muster-client\/stores\/s3/);
 });
 
+test("a published store leads nowhere else, a configured one may", async () => {
+  const asked = [];
+  const within = await serve((request, response) => (asked.push(request.url), response.end(bytes)));
+  const without = await serve((request, response) => void response.writeHead(302, { location: within + request.url }).end());
+  for (const kind of ["", "ipfs+"]) await assert.rejects(get(publishedStores(kind + without)[0]));
+  assert.deepEqual(asked, []);
+  for (const kind of ["", "ipfs+"]) assert.deepEqual(await get(storeAt(kind + without)), bytes);
+});
+
 // ---------------------------------------------------------------- several stores
 
 const there = (name, given = bytes) => ({ name, get: async () => given });
@@ -198,6 +207,9 @@ test("an input is in a store before anything is sent; where none takes it nothin
   const refused = (more, said) => assert.rejects(muster.createTask(client, { ...task, ...more }), (error) => error instanceof muster.RequestError && said.test(error.message));
   await refused({ inputDigest: object.digest, store: taking }, /`store` is for an `input`/);
   await refused({ input: "a", private: true }, /needs a `store`/);
+  asked.length = 0;
+  await assert.rejects(muster.createTask(client, { ...task, signal: AbortSignal.abort(new Error("enough")) }), /enough/);
+  assert.deepEqual(asked, []);
 });
 
 test("a private input opens by its recipients' keys alone, and says who may read the result", async () => {

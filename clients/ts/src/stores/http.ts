@@ -5,6 +5,8 @@ import { type Store, type StoredObject, entryName, objectName } from "./store.js
 export interface HttpStoreOptions {
   /** Headers of every request, for instance an authorisation. */
   headers?: Record<string, string> | undefined;
+  /** Whether redirections are followed when reading, as `fetch` takes it; they are if left out. */
+  redirect?: RequestRedirect | undefined;
   /** The URL of an object, in place of `url/<name>`: for instance one that a server signed for this request alone. */
   sign?: ((name: string, method: "GET" | "PUT") => string | Promise<string>) | undefined;
 }
@@ -26,14 +28,14 @@ export async function ask(url: string, init: RequestInit): Promise<Response | nu
 }
 
 /** Objects under a URL, each at its name. */
-export function httpStore(url: string, { headers = {}, sign }: HttpStoreOptions = {}): Store {
+export function httpStore(url: string, { headers = {}, redirect, sign }: HttpStoreOptions = {}): Store {
   const at = async (object: StoredObject, method: "GET" | "PUT") => {
     const name = objectName(object);
     return sign ? sign(name, method) : objectUrl(url, name);
   };
   return {
     name: entryName(url),
-    get: async (object, { signal }) => (await ask(await at(object, "GET"), { headers, signal }))?.body ?? null,
+    get: async (object, { signal }) => (await ask(await at(object, "GET"), { headers, redirect, signal } as RequestInit))?.body ?? null,
     put: async (object, bytes, { signal }) => {
       const answer = await ask(await at(object, "PUT"), { method: "PUT", headers, body: bytes as BodyInit, signal });
       if (!answer) throw new Error("HTTP 404");

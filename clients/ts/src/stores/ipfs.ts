@@ -21,20 +21,22 @@ export const cidOf = (digest: Hex): string => CID.createV1(raw.code, create(SHA_
 export interface IpfsStoreOptions {
   /** Headers of every request, for instance an authorisation. */
   headers?: Record<string, string> | undefined;
+  /** Whether a gateway's redirections are followed, as `fetch` takes it; they are if left out. */
+  redirect?: RequestRedirect | undefined;
 }
 
 /** A gateway, for reading. */
-export const ipfsStore = (gateway: string, { headers = {} }: IpfsStoreOptions = {}): Store => ({
+export const ipfsStore = (gateway: string, { headers = {}, redirect }: IpfsStoreOptions = {}): Store => ({
   name: `ipfs+${entryName(gateway)}`,
   get: async (object, { signal }) => {
     if ("sealed" in object) return null;
     const url = `${gateway.replace(/\/$/, "")}/ipfs/${cidOf(object.digest)}?format=raw`;
-    return (await ask(url, { headers: { accept: "application/vnd.ipld.raw", ...headers }, signal }))?.body ?? null;
+    return (await ask(url, { headers: { accept: "application/vnd.ipld.raw", ...headers }, redirect, signal } as RequestInit))?.body ?? null;
   },
 });
 
 /** Options of a Kubo node. */
-export interface KuboStoreOptions extends IpfsStoreOptions {
+export interface KuboStoreOptions extends Pick<IpfsStoreOptions, "headers"> {
   /** A pinning service, by its name in the node's configuration, that must pin each object too. */
   pin?: string | undefined;
 }
