@@ -1,5 +1,5 @@
-//! Random calls on networks whose parameters lie at the ends of their bounds and change all the time, until everybody leaves: no call
-//! panics, every view answers, all money belongs to somebody, every task ends, and every node can leave with its stake.
+//! Random calls on networks whose parameters lie at the ends of their bounds and change all the time, until everybody leaves. No call
+//! panics, every view answers, and all money belongs to somebody. Every task ends, and every node can leave with its stake.
 //!
 //! `SEEDS=2500 script/test -p muster-protocol --test ends` plays more networks.
 
@@ -22,7 +22,7 @@ const CREATORS: u64 = 4;
 /// Calls on each network.
 const CALLS: usize = 1_500;
 
-/// What came of the calls, by their names.
+/// How often each call was done or refused, by its name.
 type Tally = BTreeMap<String, u64>;
 
 /// An answer by its number, to a task of one image or to another.
@@ -319,7 +319,7 @@ fn everybody_leaves_beyond_the_last_second_of_32_bits() {
     play_all(1_000_000, u64::from(u32::MAX) - 5_000);
 }
 
-/// What `docs/parameters.md` says of that second: a group can be judged as soon as it is formed, and a timeout excludes nobody.
+/// As `docs/parameters.md` says of that second: a group can be judged as soon as it is formed, and a timeout excludes nobody.
 #[test]
 fn beyond_the_last_second_of_32_bits_groups_wait_for_nobody() {
     let end = u64::from(u32::MAX) + 1;

@@ -1516,6 +1516,25 @@ fn models_are_reported_removed_and_purged() {
     refused!(report(&mut w, 1, &[55]), WrongStatus(1u32, 0u8));
 }
 
+/// A model that a node no longer holds keeps its place in the node's list, over all times that it joins, until somebody purges it.
+#[test]
+fn a_node_that_has_had_32_models_takes_no_other_until_one_is_purged() {
+    let mut w = World::new();
+    w.set("unbonding", 0);
+    for first in [1, 9, 17, 25] {
+        let models: Vec<u64> = (first..first + 8).collect();
+        w.join(1, "A", 24, &models, 400).unwrap();
+        assert_eq!(w.node(1).models, models);
+        w.send(who(1), 0, quitCall {}).unwrap();
+    }
+    refused!(w.join(1, "A", 24, &[33], 400), TooManyModels(33u32, 32u32));
+    w.join(1, "A", 24, &[1], 400).unwrap();
+    refused!(w.send(who(1), 0, reportDownloadedCall { models: vec![33] }), TooManyModels(33u32, 32u32));
+    w.send(who(2), 0, purgeCall { model: 2, position: 0 }).unwrap();
+    w.send(who(1), 0, reportDownloadedCall { models: vec![33] }).unwrap();
+    assert_eq!(w.node(1).models.len(), 2);
+}
+
 #[test]
 fn a_scarce_model_is_asked_for_and_a_missing_one_of_the_node_that_runs() {
     let mut w = world(30);
