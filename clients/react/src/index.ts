@@ -67,10 +67,10 @@ export const useNode = (number: number | undefined, query?: QueryParameters<View
 /** An account's credit and stake. */
 export const useMusterAccount = (who: `0x${string}` | undefined, query?: QueryParameters<ViewResult<"account">>) => useMusterRead("account", who === undefined ? undefined : ({ who } as never), query);
 
-/** A task, asked for again every polling interval of the client until it has ended. */
-export function useTask(id: bigint | undefined, query: QueryParameters<Task> = {}): UseQueryResult<Task> {
+/** A task, asked for again every polling interval of the client until it has ended. `fromBlock`, its `createdIn` or earlier, spares a search from Muster's own block on. */
+export function useTask(id: bigint | undefined, { fromBlock, ...query }: QueryParameters<Task> & { fromBlock?: bigint | undefined } = {}): UseQueryResult<Task> {
   const config = useMuster();
-  return useQuery({ ...taskQueryOptions(config.client, { ...network(config), id: id ?? 0n }), enabled: id !== undefined, ...query } as never);
+  return useQuery({ ...taskQueryOptions(config.client, { ...network(config), id: id ?? 0n, fromBlock }), enabled: id !== undefined, ...query } as never);
 }
 
 /** The cost of a task. */
@@ -79,10 +79,19 @@ export function useTaskEstimate(request: Omit<EstimateTaskParameters, keyof Must
   return useQuery({ ...estimateTaskQueryOptions(config.client, { ...network(config), ...request } as EstimateTaskParameters), enabled: request !== undefined, ...query } as never);
 }
 
+/** Where a result is looked for, and how a private one is opened. */
+export interface ResultParameters {
+  stores?: readonly (Store | string)[] | undefined;
+  /** See `getTask`. */
+  fromBlock?: bigint | undefined;
+  /** The key for the result of a private task, from {@link useCreateTask}. */
+  identity?: string | undefined;
+}
+
 /** A task's result, once it has succeeded: give it the id then. It never changes. */
-export function useTaskResult(id: bigint | undefined, { stores, ...query }: QueryParameters<Result> & { stores?: readonly (Store | string)[] } = {}): UseQueryResult<Result> {
+export function useTaskResult(id: bigint | undefined, { stores, fromBlock, identity, ...query }: QueryParameters<Result> & ResultParameters = {}): UseQueryResult<Result> {
   const config = useMuster();
-  return useQuery({ ...resultQueryOptions(config.client, { ...network(config), id: id ?? 0n, stores: stores ?? config.stores ?? [] }), enabled: id !== undefined, ...query } as never);
+  return useQuery({ ...resultQueryOptions(config.client, { ...network(config), id: id ?? 0n, fromBlock, identity, stores: stores ?? config.stores ?? [] }), enabled: id !== undefined, ...query } as never);
 }
 
 /** Options of TanStack's `useMutation`, except the mutation itself. */

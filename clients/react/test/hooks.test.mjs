@@ -5,7 +5,7 @@ import { GlobalWindow } from "happy-dom";
 
 const window = new GlobalWindow({ url: "http://localhost/" });
 Object.assign(globalThis, { window, document: window.document, navigator: window.navigator, IS_REACT_ACT_ENVIRONMENT: false });
-const { createElement } = await import("react");
+const { Fragment, StrictMode, createElement } = await import("react");
 const { createRoot } = await import("react-dom/client");
 const { QueryClient, QueryClientProvider } = await import("@tanstack/react-query");
 const { startNetwork } = await import("muster-client/test");
@@ -17,6 +17,7 @@ after(() => network?.stop());
 
 /** Renders a component that uses hooks; returns their last values, and a function that ends it. */
 function draw(use, config = {}) {
+  const { strict, ...more } = config ?? {};
   const seen = { now: undefined, error: undefined };
   const Shown = () => {
     seen.now = use();
@@ -24,12 +25,15 @@ function draw(use, config = {}) {
   };
   const root = createRoot(document.createElement("div"), { onUncaughtError: (error) => (seen.error = error) });
   const { client, address, storeUrl } = network;
-  const inner = createElement(Shown);
-  const provided = config === null ? inner : createElement(muster.MusterProvider, { client, address, stores: [storeUrl], ...config }, inner);
+  const provided = () => {
+    const inner = createElement(Shown);
+    return config === null ? inner : createElement(muster.MusterProvider, { client, address, stores: [storeUrl], ...more }, inner);
+  };
   // Unused queries are dropped at once: a timer for them would keep the process alive.
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false, gcTime: 0 }, mutations: { gcTime: 0 } } });
-  root.render(createElement(QueryClientProvider, { client: queries }, provided));
-  return { seen, end: () => root.unmount() };
+  const render = () => root.render(createElement(strict ? StrictMode : Fragment, null, createElement(QueryClientProvider, { client: queries }, provided())));
+  render();
+  return { seen, draw: render, end: () => root.unmount() };
 }
 
 async function until(what, is) {
@@ -64,6 +68,30 @@ test("a task: what it costs, created, followed to its end, its result, and the n
   await until("it has ended, and its result is there", () => seen.now.result.data);
   assert.equal(seen.now.task.data.status, "succeeded");
   assert.match(Buffer.from(seen.now.result.data.bytes).toString(), /^result of 0x/);
+  end();
+});
+
+test("a private result opens by its key, under StrictMode too, and another task takes the place of the first", async () => {
+  const { client, storeUrl } = network;
+  const request = { kind: 1, input: "between us", value: 10n ** 15n, store: storeUrl };
+  const [hidden, plain] = [await client.createTask({ ...request, private: true }), await client.createTask(request)];
+  for (const { id } of [hidden, plain]) await client.waitForTask({ id });
+  let which = { id: hidden.id };
+  const { seen, draw: again, end } = draw(
+    () => ({
+      task: muster.useTask(which.id, { fromBlock: hidden.task.createdIn }),
+      result: muster.useTaskResult(which.id, { identity: which.identity, fromBlock: hidden.task.createdIn }),
+    }),
+    { strict: true },
+  );
+  await until("it stays closed", () => seen.now?.result.error);
+  which = hidden;
+  again();
+  await until("it opens", () => seen.now.result.data);
+  assert.match(Buffer.from(seen.now.result.data.bytes).toString(), /^result of 0x/);
+  which = { id: plain.id };
+  again();
+  await until("the other one is there", () => seen.now.result.data?.task.id === plain.id && seen.now.task.data?.id === plain.id);
   end();
 });
 

@@ -4,6 +4,7 @@
  */
 import type { MusterClient } from "./client.js";
 import { type ViewName, type ViewResult, readMuster } from "./contract.js";
+import { TaskNotFoundError } from "./errors.js";
 import { type Task, hasEnded } from "./life.js";
 import type { ReadParameters } from "./reads.js";
 import { type GetResultParameters, type Result, getResult } from "./results.js";
@@ -16,7 +17,15 @@ export type QueryKey = readonly ["muster", string, { chain: number | null; uid: 
 /** The options that `useQuery`, `queryClient.fetchQuery` and similar functions take. */
 export interface QueryOptions<data> {
   queryKey: QueryKey;
-  queryFn: (context: { signal: AbortSignal }) => Promise<data>;
+  queryFn: (context: QueryContext) => Promise<data>;
+}
+
+/** The part of a query's context that matters here. */
+export interface QueryContext {
+  signal: AbortSignal;
+  queryKey?: unknown;
+  /** The cache, in versions that tell it. */
+  client?: { getQueryData: (queryKey: never) => unknown } | undefined;
 }
 
 const keyOf = (client: MusterClient, name: string, parameters: object): QueryKey => {
@@ -34,13 +43,20 @@ export const readQueryOptions = <name extends ViewName>(
   queryFn: () => readMuster(client, name, parameters as never),
 });
 
-/** A task, asked for again every polling interval of the client until it has ended. */
+/** A task, asked for again every polling interval of the client until it has ended: from the block of its creation on, once that is known. */
 export const taskQueryOptions = (
   client: MusterClient,
   parameters: GetTaskParameters,
 ): QueryOptions<Task> & { refetchInterval: (query: { state: { data: Task | undefined } }) => number | false } => ({
   queryKey: keyOf(client, "task", parameters),
-  queryFn: () => getTask(client, parameters),
+  queryFn: async ({ client: cache, queryKey }) => {
+    const known = cache?.getQueryData(queryKey as never) as Task | undefined;
+    // A reorganisation may have moved its creation.
+    const again = known && (await getTask(client, { ...parameters, fromBlock: known.createdIn }).catch((error: unknown) => {
+      if (!(error instanceof TaskNotFoundError)) throw error;
+    }));
+    return again ?? getTask(client, parameters);
+  },
   refetchInterval: ({ state: { data } }) => (data && hasEnded(data) ? false : client.pollingInterval),
 });
 
@@ -55,10 +71,10 @@ export const resultQueryOptions = (
   client: MusterClient,
   parameters: Extract<GetResultParameters, { id: bigint }>,
 ): QueryOptions<Result> & { staleTime: number } => {
-  const { id, address, fromBlock, stores, configured } = parameters;
+  const { id, address, fromBlock, stores, configured, identity } = parameters;
   const names = [...storesOf(stores), ...storesOf(configured)].map(({ name }) => name);
   return {
-    queryKey: keyOf(client, "result", { id, address, fromBlock, stores: names }),
+    queryKey: keyOf(client, "result", { id, address, fromBlock, stores: names, opened: identity && true }),
     queryFn: ({ signal }) => getResult(client, { ...parameters, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   };

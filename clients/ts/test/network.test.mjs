@@ -384,6 +384,15 @@ describe("a network that validates every committed answer", () => {
       await queries.fetchQuery(readQueryOptions(client, "estimate", { address, kind: 1, units: 1 })),
       await client.getEstimate({ kind: 1, units: 1 }),
     );
+    // A known task is not looked for since Muster's first block again.
+    const { id, task } = await client.createTask({ kind: TaskKind.gpt, value: FEE });
+    const spy = spied(network);
+    const from = [];
+    spy.refuses = (method, params) => void (method === "eth_getLogs" && from.push(BigInt(params[0].fromBlock)));
+    for (let i = 0; i < 2; i++) assert.equal((await queries.fetchQuery(taskQueryOptions(spy.client, { address, id }))).id, id);
+    assert.ok(from[0] < task.createdIn);
+    assert.equal(from.at(-1), task.createdIn);
+    await client.waitForTask({ id, timeout });
   });
 });
 

@@ -6,7 +6,7 @@ export interface HttpStoreOptions {
   /** Headers of every request, for instance an authorisation. */
   headers?: Record<string, string> | undefined;
   /** Whether redirections are followed when reading, as `fetch` takes it; they are if left out. */
-  redirect?: RequestRedirect | undefined;
+  redirect?: "follow" | "error" | undefined;
   /** The URL of an object, in place of `url/<name>`: for instance one that a server signed for this request alone. */
   sign?: ((name: string, method: "GET" | "PUT") => string | Promise<string>) | undefined;
 }

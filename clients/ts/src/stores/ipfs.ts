@@ -22,7 +22,7 @@ export interface IpfsStoreOptions {
   /** Headers of every request, for instance an authorisation. */
   headers?: Record<string, string> | undefined;
   /** Whether a gateway's redirections are followed, as `fetch` takes it; they are if left out. */
-  redirect?: RequestRedirect | undefined;
+  redirect?: "follow" | "error" | undefined;
 }
 
 /** A gateway, for reading. */
