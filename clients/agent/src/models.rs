@@ -10,6 +10,8 @@ use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use muster_client::IMuster;
+
 use crate::shared::Shared;
 use crate::{apart, config, say};
 
@@ -99,4 +101,21 @@ pub fn gone(shared: &Shared, held: &[u64]) -> Result<Vec<u64>> {
         }
     }
     Ok(gone)
+}
+
+/// A node's position among the holders of a model, if it is entered there.
+///
+/// # Errors
+/// If the chain cannot be read.
+pub async fn entry(shared: &Shared, model: u64, number: u32) -> Result<Option<u32>> {
+    const PAGE: u32 = 256;
+    let (mut from, mut total) = (0, 1);
+    while from < total {
+        let page = shared.chain.muster.read(IMuster::holdersCall { model, from, count: PAGE }).await?;
+        if let Some((position, _)) = (from..).zip(page.numbers).find(|(_, holder)| *holder == number) {
+            return Ok(Some(position));
+        }
+        (from, total) = (from + PAGE, page.total);
+    }
+    Ok(None)
 }

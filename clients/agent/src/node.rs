@@ -712,9 +712,35 @@ impl Node {
         let call = IMuster::reportDownloadedCall { models: models.clone() };
         match self.answers().call(&format!("models {stamp}"), call.abi_encode()).await? {
             Called::Done(_) => say!("{}: {} models reported", self.name(), models.len()),
+            // Then the next look reports them.
+            Called::Refused(refusal) if refusal.name() == Some("TooManyModels") && self.make_places(view, &models).await? => {
+                return Ok(())
+            }
             Called::Refused(refusal) => say!("{}: models not reported: {refusal}", self.name()),
         }
         models.iter().try_for_each(|model| journal.forget_download(number, *model))
+    }
+
+    /// Takes the node out of the holders of models that it held once, because each keeps a place of its list, and says whether that made
+    /// any place for these.
+    async fn make_places(&mut self, view: &IMuster::NodeView, wanted: &[u64]) -> Result<bool> {
+        let (shared, number, mut made) = (self.shared.clone(), self.number(), 0);
+        for model in shared.names.keys().filter(|model| !view.models.contains(model) && !wanted.contains(model)) {
+            if made == wanted.len() {
+                break;
+            }
+            let Some(position) = models::entry(&shared, *model, number).await? else { continue };
+            let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+            let call = IMuster::purgeCall { model: *model, position };
+            match self.answers().call(&format!("purge {stamp}"), call.abi_encode()).await? {
+                Called::Done(_) => made += 1,
+                Called::Refused(refusal) => say!("{}: {} keeps its place: {refusal}", self.name(), shared.model(*model)),
+            }
+        }
+        if made > 0 {
+            say!("{}: {made} places made among its models, by purging those that are gone", self.name());
+        }
+        Ok(made > 0)
     }
 
     /// Logs each rest once: the node gets no task meanwhile.

@@ -624,6 +624,38 @@ async fn models_are_downloaded_by_the_operators_command_and_reported() {
     assert_eq!(journal(&agent).unwrap().len(), 1);
 }
 
+/// A node's list has 32 places, and a removed model keeps its own until it is purged.
+#[tokio::test]
+async fn a_list_full_of_models_that_are_gone_makes_place_for_a_new_one() {
+    let mut site = Site::new(&[]).await;
+    let mut agent = site.agent("gpu0").await;
+    let names: Vec<String> = (0..34).map(|at| format!("model-{at}")).collect();
+    agent.more = format!("models = {names:?}");
+    agent.node_more = "download = [\"true\"]".into();
+    agent.configure(&site);
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    running.kill();
+    let ids: Vec<u64> = names.iter().map(|name| muster_client::abi::model_id(name)).collect();
+    let (operator, number) = (site.account_of(agent.key, "operator").await, site.node_of(agent.key).await);
+    for models in ids[..32].chunks(8).map(<[u64]>::to_vec) {
+        operator.call(IMuster::reportDownloadedCall { models: models.clone() }, U256::ZERO).await.unwrap();
+        operator.call(IMuster::reportRemovedCall { models }, U256::ZERO).await.unwrap();
+    }
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let application = site.account(1_000_000).await;
+    let wanted = ids[32..].to_vec();
+    let id = site.task(&application, IMuster::TaskSpec { models: wanted.clone(), ..gpt(0) }, "with new models", 70_000).await;
+    succeeds(&site, id).await;
+    site.until("both are reported", async || {
+        let held = site.view(number).await.models;
+        wanted.iter().all(|model| held.contains(model)).then_some(())
+    })
+    .await;
+    assert!(agent.log().contains("2 places made among its models"), "{}", agent.log());
+}
+
 /// A hub with two models of one file each, as Hugging Face answers for them.
 async fn hub(commit: &'static str) -> SocketAddr {
     let weights = |name: &str| name.repeat(100_000 / name.len());
