@@ -106,6 +106,11 @@ test("IPFS: a Kubo node by its RPC, and a gateway, by the digest's CID", async (
   assert.equal(pins.at(-1).service, "other");
 });
 
+test("no message shows the password in the URL of a store", async () => {
+  const url = "http://user:secret@127.0.0.1:1";
+  for (const store of [ipfsStore(url), kuboStore(`${url}/`), storeAt(url)]) await assert.rejects(get(store), (error) => !/secret/.test(`${error} ${error.cause}`));
+});
+
 test("a directory is a store", async () => {
   const store = directoryStore(join(directory, "objects"));
   assert.equal(await get(store), null);

@@ -11,7 +11,10 @@ export interface HttpStoreOptions {
   sign?: ((name: string, method: "GET" | "PUT") => string | Promise<string>) | undefined;
 }
 
-/** The URL of an object. A query of the store's own, such as a signature for all of it, stays behind the name. */
+/**
+ * The URL of an object. A query of the store's own, such as a signature for all of it, stays behind the name. A name and a password are left out: `fetch`
+ * takes none there, and its message would show them.
+ */
 export function objectUrl(url: string, name: string): string {
   const { origin, pathname, search } = new URL(url);
   return `${origin}${pathname.replace(/\/$/, "")}/${name}${search}`;
