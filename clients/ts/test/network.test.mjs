@@ -889,8 +889,10 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
     assert.equal(await createdBy(declined.hash), declined.id);
     assert.deepEqual([declined.task.id, declined.task.status], [declined.id, "pending"]);
     await ended(declined.id);
-    sent = 0;
-    const left = await failure(create({ dispatch: true, signal: AbortSignal.abort(new Error("enough")) }));
+    // Aborted on its way; earlier it would not be sent at all.
+    const controller = new AbortController();
+    spy.hold = async (method) => method === "eth_sendRawTransaction" && controller.abort(new Error("enough"));
+    const left = await failure(create({ dispatch: true, signal: controller.signal }));
     assert.ok(left instanceof NotPlacedError && left.cause.message === "enough", left);
     assert.equal(await createdBy(left.hash), left.id);
     await ended(left.id);
