@@ -148,6 +148,9 @@ describe("a network that validates every committed answer", () => {
     assert.deepEqual([leastFee, eligible, queue.before], [70n, 4, 0]);
     assert.equal((await client.estimateTask({ kind: 1, vram: 49 })).eligible, 0);
     assert.equal((await client.estimateTask({ kind: 1, gpu: gpu() })).eligible, 4);
+    // A rated task pays for as many nodes as its group may have: seven, if nothing else is said.
+    const rated = async (most) => (await client.estimateTask({ kind: 1, redundancy: 3, most })).leastFee;
+    assert.deepEqual(await Promise.all([rated(3), rated(5), rated()]), [180n, 300n, 420n]);
     const seen = [];
     const request = { kind: TaskKind.stableDiffusion, units: 2, vram: 24, models: [model], receipt: true, input, value: leastFee };
     const { id, hash, task } = await client.createTask(request);
