@@ -58,6 +58,11 @@ pub enum Called {
     Refused(Refusal),
 }
 
+/// A unique name for a single action.
+pub fn stamp() -> u128 {
+    std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis()
+}
+
 /// An action, with the values that identify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {

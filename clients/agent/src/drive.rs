@@ -10,7 +10,7 @@ use anyhow::Result;
 use muster_client::{Error, Head, IMuster, Muster, DISPATCH};
 use rand::Rng;
 
-use crate::answers::{Answers, What};
+use crate::answers::{stamp, Answers, What};
 use crate::say;
 
 /// As in `IMuster.NodeView.status`.
@@ -163,8 +163,7 @@ pub async fn carry_out(answers: &Answers, what: What) -> Result<()> {
         }
     };
     for (at, input) in calls.into_iter().enumerate() {
-        let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
-        match answers.account.send_once(&format!("drive {stamp}-{at}"), Bytes::from(input), U256::ZERO).await {
+        match answers.account.send_once(&format!("drive {}-{at}", stamp()), Bytes::from(input), U256::ZERO).await {
             Ok(done) => {
                 say!("{}: {} in transaction {}", answers.name, said(what), done.receipt.transaction_hash);
                 answers.note(&done.events);

@@ -5,12 +5,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
+use muster_client::IMuster;
 use rustix::process::{kill_process_group, Pid, Signal};
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
-
-use muster_client::IMuster;
 
 use crate::shared::Shared;
 use crate::{apart, config, say};

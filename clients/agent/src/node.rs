@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::answers::{passes, Answers, Called, Given, What};
+use crate::answers::{passes, stamp, Answers, Called, Given, What};
 use crate::clock::Clock;
 use crate::drive::{self, Drive};
 use crate::gpu::Gpu;
@@ -696,9 +696,8 @@ impl Node {
         }
         let gone: Vec<u64> = models::gone(&shared, &view.models)?.into_iter().take(CALL_MODELS).collect();
         if !gone.is_empty() && view.status != 0 {
-            let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
             let call = IMuster::reportRemovedCall { models: gone.clone() };
-            match self.answers().call(&format!("models gone {stamp}"), call.abi_encode()).await? {
+            match self.answers().call(&format!("models gone {}", stamp()), call.abi_encode()).await? {
                 Called::Done(_) => say!("{}: {} models reported as gone", self.name(), gone.len()),
                 Called::Refused(refusal) => say!("{}: models not reported as gone: {refusal}", self.name()),
             }
@@ -708,9 +707,8 @@ impl Node {
             return Ok(());
         }
         let models: Vec<u64> = there.into_iter().take(CALL_MODELS).collect();
-        let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
         let call = IMuster::reportDownloadedCall { models: models.clone() };
-        match self.answers().call(&format!("models {stamp}"), call.abi_encode()).await? {
+        match self.answers().call(&format!("models {}", stamp()), call.abi_encode()).await? {
             Called::Done(_) => say!("{}: {} models reported", self.name(), models.len()),
             // Then the next look reports them.
             Called::Refused(refusal) if refusal.name() == Some("TooManyModels") && self.make_places(view, &models).await? => {
@@ -730,9 +728,8 @@ impl Node {
                 break;
             }
             let Some(position) = models::entry(&shared, *model, number).await? else { continue };
-            let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
             let call = IMuster::purgeCall { model: *model, position };
-            match self.answers().call(&format!("purge {stamp}"), call.abi_encode()).await? {
+            match self.answers().call(&format!("purge {}", stamp()), call.abi_encode()).await? {
                 Called::Done(_) => made += 1,
                 Called::Refused(refusal) => say!("{}: {} keeps its place: {refusal}", self.name(), shared.model(*model)),
             }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use muster_client::{pause, show_amount, Fate, Head, IMuster};
 use serde_json::json;
 
-use crate::answers::{Answers, Called};
+use crate::answers::{stamp, Answers, Called};
 use crate::gpu::{self, Gpu};
 use crate::journal::{Job, Journal, Stage};
 use crate::metrics::OfNode;
@@ -28,11 +28,6 @@ fn ours(number: u32) -> String {
 /// Notes that a node's present pause is the agent's, from another machine or before the journal was lost.
 pub fn is_ours(journal: &Journal, number: u32) -> Result<()> {
     journal.set_fact(&ours(number), &stamp().to_string())
-}
-
-/// A unique name for a single action.
-fn stamp() -> u128 {
-    std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis()
 }
 
 /// Checks that run now and then.

@@ -476,8 +476,13 @@ fn build_or_take(root: &Path, settings: &Settings, take: bool) -> Result<(Manife
 
 /// The committed programs, if they are made from these sources.
 fn committed(root: &Path) -> Result<Option<(Manifest, Vec<Program>)>> {
-    let from = inputs(root, COMMITTED_BY, &Settings::default())?;
+    let from = committed_from(root)?;
     Ok(read_committed(root).ok().filter(|(manifest, _)| manifest.inputs == from))
+}
+
+/// The hash of all that committed programs are to be made from.
+fn committed_from(root: &Path) -> Result<String> {
+    inputs(root, COMMITTED_BY, &Settings::default())
 }
 
 fn read_committed(root: &Path) -> Result<(Manifest, Vec<Program>)> {
@@ -495,7 +500,7 @@ pub fn commit(root: &Path, manifest: &Manifest, programs: &[Program]) -> Result<
     for program in programs {
         fs::remove_file(dir.join(&program.name).with_extension("wasm"))?;
     }
-    let manifest = Manifest { inputs: inputs(root, COMMITTED_BY, &Settings::default())?, ..manifest.clone() };
+    let manifest = Manifest { inputs: committed_from(root)?, ..manifest.clone() };
     Ok(fs::write(dir.join("manifest.json"), serde_json::to_string_pretty(&manifest)? + "\n")?)
 }
 
@@ -510,7 +515,7 @@ pub fn check_committed(root: &Path, manifest: &Manifest, programs: &[Program]) -
     }
     let same = theirs.len() == programs.len() && theirs.iter().zip(programs).all(|(a, b)| a.name == b.name && a.code == b.code);
     ensure!(
-        same && committed(root)?.is_some(),
+        same && other.inputs == committed_from(root)?,
         "{COMMITTED} are not the programs that these sources give: script/build --commit writes them"
     );
     Ok(true)
