@@ -433,8 +433,8 @@ interface IMuster {
     function setParameter(uint8 parameter, uint256 value) external;
 
     /// @notice Proposes a value for a parameter that affects stakes; it can take effect after the upgrade delay. Another proposal for the same
-    /// parameter takes its place. These parameters are startFeeBps, minStake, unbonding, kickoutMilli, queueTime, sampleWindow, revealWindow,
-    /// openMost, slashTimes, scorePool, hammingMost and slashImages.
+    /// parameter takes its place. These parameters are startFeeBps, minStake, unbonding, kickoutMilli, queueTime, groupFee, sampleWindow,
+    /// revealWindow, openMost, slashTimes, scorePool, hammingMost and slashImages.
     function proposeParameter(uint8 parameter, uint256 value) external;
 
     /// @notice Puts a proposed parameter into effect. Anyone may call.

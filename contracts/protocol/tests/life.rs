@@ -865,6 +865,14 @@ fn creating_a_task_refuses_what_it_cannot_run() {
         refused!(w.send([0; 20], 0, estimateCall { kind, units: most + 1 }), BadUnits(most + 1, most));
         refused!(w.create(5, FEE, with(&|s| (s.kind, s.units) = (kind, most + 1))), BadUnits(most + 1, most));
     }
+    // Nor is a task that is longer than the longest time limit with any units, also where a unit takes no time.
+    w.set("limitMax", 60);
+    assert_eq!(w.ask(estimateCall { kind: 1, units: 1_000 }).timeLimit, 60);
+    w.set("gptOverhead", 61);
+    refused!(w.send([0; 20], 0, estimateCall { kind: 1, units: 1 }), BadUnits(1u32, 0u32));
+    refused!(w.create(5, FEE, with(&|s| s.kind = 1)), BadUnits(1u32, 0u32));
+    w.set("gptOverhead", 60);
+    w.set("limitMax", 7_200);
     w.set("grace", 600);
     assert_eq!(w.ask(estimateCall { kind: 1, units: 1 }).timeLimit, 720);
     w.set("limitMin", 301);
@@ -1937,7 +1945,9 @@ fn parameters_keep_their_bounds() {
         assert_eq!(changes, 3);
     }
     assert_eq!(numbers(&mut w, parameter("minStake"))[2], 400_000 << 18);
-    assert_eq!(numbers(&mut w, parameter("unbonding"))[2], UPGRADE_DELAY as u64 - 86_400);
+    for name in ["unbonding", "queueTime"] {
+        assert_eq!(numbers(&mut w, parameter(name))[2], UPGRADE_DELAY as u64 - 86_400, "{name}");
+    }
 }
 
 /// Changes that affect stakes are proposed, and take effect no sooner than nodes that disagree can have left.
@@ -1946,8 +1956,11 @@ fn parameters_that_reach_into_stakes_have_to_be_proposed() {
     let mut w = World::new();
     let delayed: Vec<&str> = PARAMETERS.iter().filter(|p| p.delayed()).map(|p| p.name).collect();
     let validation = ["sampleWindow", "revealWindow", "openMost", "slashTimes", "scorePool", "hammingMost", "slashImages"];
-    // And the possible cost of an existing task to its creator.
-    assert_eq!(delayed, [&["startFeeBps", "minStake", "unbonding", "kickoutMilli", "queueTime"], &validation[..]].concat());
+    // And the possible cost of an existing task to its creator, and of a join that was sent before to its operator.
+    assert_eq!(
+        delayed,
+        [&["startFeeBps", "minStake", "unbonding", "kickoutMilli", "queueTime", "groupFee"], &validation[..]].concat()
+    );
     let (number, plain) = (parameter("kickoutMilli"), parameter("tau"));
     refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, number, Word::from(9_000))), ParameterDelayed(number));
     refused!(w.raw(OWNER, 0, |m| admin::propose_parameter(m, plain, Word::from(9))), ParameterNotDelayed(plain));

@@ -30,7 +30,7 @@ const HISTORY: u64 = 393_168;
 /// GPU groups of which a draw of three that answer alike misses none.
 const LOOKED_THROUGH: usize = 6;
 /// Parameters that must be proposed.
-const DELAYED: [&str; 12] = [
+const DELAYED: [&str; 13] = [
     "startFeeBps",
     "queueTime",
     "minStake",
@@ -43,6 +43,7 @@ const DELAYED: [&str; 12] = [
     "scorePool",
     "hammingMost",
     "slashImages",
+    "groupFee",
 ];
 /// Accounts that work for others' nodes: eight.
 pub const WORKERS: std::ops::Range<u64> = 100_000..100_008;
@@ -2165,7 +2166,7 @@ impl Model {
                     ("minStake", &[1, 400_000, 500_000]),
                     ("unbonding", &[0, 500, 86_400]),
                     ("unbonding", &[0, 500]),
-                    ("unbonding", &[0, 500]),
+                    ("gptOverhead", &[1, 60, 60, 3_600]),
                     ("kickoutMilli", &[0, 2_000, 4_000]),
                     ("scarce", &[0, 3, 8]),
                     ("spread", &[0, 10, 16]),
@@ -3379,7 +3380,7 @@ impl Model {
         };
         let units = spec.units as u64;
         // No task that the longest time limit would end before its estimate, as far as that hangs on its units.
-        need!((1..=most).contains(&units) && (unit == 0 || over + unit * units <= s["limitMax"]), "BadUnits");
+        need!((1..=most).contains(&units) && over + unit * units <= s["limitMax"], "BadUnits");
         let estimate = (over + unit * units).max(s["limitMin"].div_ceil(2));
         need!(spec.redundancy < 4, "RedundancyUnsupported");
         need!(spec.flags < 2, "FlagsUnsupported");

@@ -225,9 +225,9 @@ parameters! {
     /// For H to rise: candidates of a draw, active nodes where a task was queued, or right answers of an unscored group; 0: always
     "boostPool" in "nodes": Rules.boost_pool = Fixed(3), 0 to Fixed(8);
     /// Time after which anyone can end a queued task
-    "queueTime" in "seconds": Limits.queue_time = Fixed(21_600), 60 to Fixed(2_592_000), Proposed;
+    "queueTime" in "seconds": Limits.queue_time = Fixed(21_600), 60 to BeforeUpgrades(2_592_000), Proposed;
     /// Price of a GPU name that nobody ever joined with
-    "groupFee" in "stake units": Limits.group_fee = StakeOver(100), 0 to StakeLimit;
+    "groupFee" in "stake units": Limits.group_fee = StakeOver(100), 0 to StakeLimit, Proposed;
     /// Probability that a committed answer is validated
     "sampleBps" in "ten-thousandths": Limits.sample_bps = Fixed(1_000), 0 to Fixed(10_000);
     /// Blocks from a commitment to the one whose hash decides whether it is validated, and from there to the draw of validators

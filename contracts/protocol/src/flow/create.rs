@@ -46,8 +46,9 @@ pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
         Kind::Gpt => (terms.gpt_overhead, terms.gpt_unit, 1_000),
         Kind::FineTune => (0, 1, terms.fine_tune_max),
     };
-    // Refuses units for which no time limit leaves time.
-    let most = most.min((terms.limit_max as u32).saturating_sub(overhead as u32).checked_div(unit as u32).unwrap_or(most));
+    // Refuses units for which no time limit leaves time; all of them, if none is left beside the overhead.
+    let left = terms.limit_max.checked_sub(overhead);
+    let most = left.map_or(0, |left| left.checked_div(unit).map_or(most, |fit| most.min(fit as u32)));
     ensure!(units >= 1 && units <= most, BadUnits(units, most));
     let least = (terms.limit_min as u32).div_ceil(2);
     Ok((overhead as u32 + units * unit as u32).clamp(least, (1 << 24) - 1))

@@ -2,7 +2,9 @@
 
 mod single {
     use crate::help::single::*;
+    use alloy_primitives::U256;
     use muster_core::id::{NodeId, TaskId, Ticket};
+    use muster_model::meter::priced;
     use muster_model::refused;
     use muster_model::world::*;
 
@@ -31,6 +33,29 @@ mod single {
             .all(|number| admin::parameter(&w.mem, number).is_ok_and(|(_, least, most)| least <= most)));
         w.raw(OWNER, 0, |m| admin::propose_treasury(m, OWNER)).unwrap();
         assert_eq!(named(w.raw(OWNER, 0, admin::accept_treasury)), "TooEarly");
+    }
+
+    /// The owner could raise `groupFee` in front of a join with a new GPU name, which then paid the treasury all that its value had above
+    /// `minStake`. Now operators know a higher fee as long before as any change that reaches into stakes.
+    #[test]
+    fn a_raised_group_fee_takes_nothing_from_a_join_that_was_sent_before() {
+        let mut w = world(1, 0);
+        let parameter = parameter("groupFee");
+        let fee = w.group_fee("a new GPU", 24);
+        let raised = U256::from(1_500 * TOKEN / u128::from(STAKE_UNIT));
+        refused!(w.send(OWNER, 0, IMuster::setParameterCall { parameter, value: raised }), ParameterDelayed(parameter));
+        w.send(OWNER, 0, IMuster::proposeParameterCall { parameter, value: raised }).unwrap();
+        w.pass(1, u64::from(UPGRADE_DELAY) - 1);
+        let at = w.mem.now + 1;
+        refused!(w.send(OWNER, 0, IMuster::acceptParameterCall { parameter }), TooEarly(at));
+        let join = IMuster::joinCall { gpuName: "a new GPU".into(), vram: 24, models: vec![] };
+        let node = w.send(who(9), 2_004 * TOKEN, join).unwrap();
+        assert_eq!(w.node(node).stake, 2_004 * TOKEN - fee);
+        priced(
+            "a join's value taken by a raised groupFee",
+            "a join with 2,004 tokens and a new GPU name, and a fee of 1,500 proposed by the owner in front of it",
+            &format!("the join pays {} tokens; the proposal can take effect {} days later", fee / TOKEN, UPGRADE_DELAY / 86_400),
+        );
     }
 }
 
