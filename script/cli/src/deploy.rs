@@ -501,13 +501,15 @@ async fn create(
     let code_hash = keccak256(code);
     let known = deployment.programs.get(name).cloned();
     if let Some(known) = &known {
-        if is_there(chain, code, known).await? {
+        let found = chain.endpoints.code(known.address).await?;
+        if *found == code {
             say(&format!("{name}: is at {:?}", known.address));
             let deployed = Deployed { code_hash, ..known.clone() };
             deployment.programs.insert(name.to_string(), deployed.clone());
             return Ok(deployed);
         }
-        say(&format!("{name}: the code at {:?} is not the built one", known.address));
+        let differs = if found.is_empty() { "nothing is at" } else { "another code than the built one is at" };
+        say(&format!("{name}: {differs} {:?}, where the record has it", known.address));
     }
     let creation = Request { input: initcode, ..Request::default() };
     let receipt = chain.send(account, creation).await.with_context(|| format!("cannot create {name}"))?;
