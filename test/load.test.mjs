@@ -2,7 +2,7 @@
 // the executables and the clients are stand-ins.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { project } from "./stand-ins.mjs";
@@ -17,7 +17,7 @@ write("crash", "");
 
 /** Runs under load so often; what is on standard output, and whether it failed. */
 function run(times, { rpc = [], clients = [] }) {
-  for (const file of ["rpc.runs", "test/clients/run.sh.runs"]) rmSync(join(folder, file), { force: true });
+  for (const file of ["rpc.runs", "test/clients/run.sh.runs", "recorded"]) rmSync(join(folder, file), { force: true });
   failing("rpc", rpc);
   failing("test/clients/run.sh", clients, 'echo "package: 7 s, more"; [ $run = 1 ] || echo "indexer: $((20 + run)) s, more"; [ "$CLIENTS" = "package indexer" ]');
   const { status, stdout, stderr } = spawnSync("script/test", ["--under-load", String(times)], { cwd: folder, encoding: "utf8", env: { ...process.env, RUSTUP_TOOLCHAIN: "any" } });
@@ -33,6 +33,9 @@ test("failures end no run, are counted, and fail the whole", () => {
   assert.equal(runs.split("\n\n")[0], "| 1 | . | . | indexer |\n| 2 | . | . | muster-tests rpc,indexer |\n| 3 | . | . |  |");
   assert.equal(tests.trim(), "| indexer | 2 | 2 | 22 | 22 | 23 |\n| muster-agent crash | 3 | 0 | . |\n| muster-tests rpc | 3 | 1 | . |\n| package | 3 | 0 | 7 | 7 | 7 |");
   assert.match(stderr, /test: muster-tests rpc failed/);
+  const recorded = readFileSync(join(folder, "recorded"), "utf8").replace(/"seconds": \d+/g, '"seconds": .');
+  const line = (what, found) => `load ${what} "runs": 1, "seconds": ., "found": ${found}\n`;
+  assert.equal(recorded, line("tests", 0) + line("clients", 1) + line("tests", 1) + line("clients", 1) + line("tests", 0) + line("clients", 0));
 });
 
 test("without a failure it succeeds", () => {

@@ -13,7 +13,7 @@ export function project(executables) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), `#!/usr/bin/env bash\n${text}\n`, { mode: 0o755 });
   };
-  write("script/env", `set -euo pipefail\ncd "${folder}"\nPATH="$PWD/bin:$PATH"\nprepare() { :; }\nbuild_tools() { :; }\nhost=()\nprogress() { cat built; }`);
+  write("script/env", `set -euo pipefail\ncd "${folder}"\nPATH="$PWD/bin:$PATH"\nprepare() { :; }\nbuild_tools() { :; }\nhost=()\nprogress() { cat built; }\nrecord() { echo "$*" >>recorded; }`);
   write("script/build", "");
   copyFileSync(new URL("../script/test", import.meta.url), join(folder, "script/test"));
   const built = executables.map(([name, target]) =>

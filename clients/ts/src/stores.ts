@@ -22,8 +22,8 @@ export function storeAt(url: string, options?: IpfsStoreOptions): Store | undefi
   // Loaded only if needed.
   const load = async (): Promise<Store> => {
     const { ipfsStore, kuboStore } = await import("./stores/ipfs.js");
-    const { origin, pathname, searchParams } = new URL(rest);
-    return kind === "ipfs" ? ipfsStore(rest, options) : kuboStore(origin + pathname, { pin: searchParams.get("pin") ?? undefined });
+    const [api = "", query] = rest.split("?");
+    return kind === "ipfs" ? ipfsStore(rest, options) : kuboStore(api, { pin: new URLSearchParams(query).get("pin") ?? undefined });
   };
   const put: Store["put"] = async (...asked) => (await load()).put!(...asked);
   return { name: entryName(url), get: async (...asked) => (await load()).get(...asked), ...(kind === "kubo" && { put }) };

@@ -69,6 +69,27 @@ test("an HTTP server is given and asked objects at their names, with headers, an
   await assert.rejects(httpStore(url).put(object, bytes, { signal }), /HTTP 403/);
 });
 
+test("a name and a password in a URL are the request's login, of every kind of store", async () => {
+  const logins = [];
+  const url = await serve((request, response) => {
+    logins.push(request.headers.authorization);
+    request.resume();
+    response.writeHead(201).end();
+  });
+  const login = url.replace("//", "//some%40body:a%3Ab@");
+  const [http, gateway, kubo] = [login, `ipfs+${login}`, `kubo+${login}?pin=service`].map((at) => storeAt(at));
+  await get(http);
+  await http.put(object, bytes, { signal });
+  await get(gateway);
+  await get(kubo);
+  assert.deepEqual(logins, Array(4).fill(`Basic ${btoa("some@body:a:b")}`));
+  await get(httpStore(login, { headers: { authorization: "Bearer key" } }));
+  assert.equal(logins.at(-1), "Bearer key");
+  // Others publish what they like: it fails when it is asked, and not when a list is read.
+  const [bent] = publishedStores("http://%zz@127.0.0.1:9");
+  await assert.rejects(get(bent), /URI malformed/);
+});
+
 test("a bucket of S3, by a server that checks signatures, and by URLs that were signed for a page", async () => {
   const options = { endpoint: bucket.url, bucket: "images", prefix: "in/puts", ...credentials };
   const store = s3Store(options);

@@ -252,8 +252,8 @@ fn page(root: &Path, heard: &Heard, coverage: &str) -> Result<String> {
     }
 
     let runs = fs::read_to_string(root.join("test/runs.jsonl")).context("test/runs.jsonl")?;
-    page +=
-        &format!("{FRESH}{}{FUZZED}{}{COVERAGE}{}", runs::fresh(&runs)?, runs::fuzzed(&runs)?, runs::coverage(root, coverage)?);
+    page += &format!("{FRESH}{}{FUZZED}{}", runs::fresh(&runs)?, runs::fuzzed(&runs)?);
+    page += &format!("{LOADED}{}{COVERAGE}{}", runs::loaded(&runs)?, runs::coverage(root, coverage)?);
 
     page += OUTCOMES;
     for figure in heard.of("outcomes", "groups")? {
@@ -404,6 +404,16 @@ const FUZZED: &str = "
 `test/runs.jsonl`. Edges are the jumps between blocks of code that the inputs of one run have taken, those kept from earlier runs included.
 
 | target | inputs | edges | hours | found | last run |
+| --- | ---: | ---: | ---: | ---: | --- |
+";
+
+const LOADED: &str = "
+## Tests beside busy loops
+
+`script/test --under-load` runs the tests that wait for a node, an agent or a store beside four busy loops, then two clients. All its runs, from
+`test/runs.jsonl`.
+
+| what | runs | minutes of one | hours | failed | last run |
 | --- | ---: | ---: | ---: | ---: | --- |
 ";
 

@@ -1,5 +1,5 @@
-//! Tables for `docs/generated/proof.md`: long runs, from `test/runs.jsonl`, to which `script/fresh` and `script/fuzz` add a
-//! line each; and coverage, from cargo-llvm-cov's summary.
+//! Tables for `docs/generated/proof.md`: long runs, from `test/runs.jsonl`, to which `script/fresh`, `script/fuzz` and
+//! `script/test --under-load` add lines; and coverage, from cargo-llvm-cov's summary.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -12,9 +12,9 @@ use crate::markdown::row;
 /// A run that has ended, or several of the same. A figure that it does not count is 0.
 #[derive(Default, Deserialize)]
 struct Run {
-    /// `fresh` or `fuzz`.
+    /// `fresh`, `fuzz` or `load`.
     what: String,
-    /// A stream or a target.
+    /// A stream, a target, or what ran under load.
     of: String,
     /// `YYYY-MM-DD`.
     date: String,
@@ -30,9 +30,12 @@ struct Run {
     /// Edges of the code that they reached together.
     #[serde(default)]
     edges: u64,
+    /// Runs under load.
+    #[serde(default)]
+    runs: u64,
     /// Seconds of all its processes, added up.
     seconds: u64,
-    /// Processes that ended by a failure.
+    /// Processes that ended by a failure, or runs under load that failed.
     found: u64,
 }
 
@@ -49,6 +52,7 @@ fn rows(lines: &str, what: &str, shown: impl Fn(&str, &Run) -> [String; 3]) -> R
         sum.seeds += run.seeds;
         sum.executions += run.executions;
         sum.edges = sum.edges.max(run.edges);
+        sum.runs += run.runs;
         sum.seconds += run.seconds;
         sum.found += run.found;
         sum.date = std::mem::take(&mut sum.date).max(run.date);
@@ -71,6 +75,13 @@ pub(crate) fn fresh(lines: &str) -> Result<String> {
 /// Rows of fuzzing by coverage.
 pub(crate) fn fuzzed(lines: &str) -> Result<String> {
     rows(lines, "fuzz", |name, run| [format!("`{name}`"), thousands(run.executions), thousands(run.edges)])
+}
+
+/// Rows of the tests that wait for something, beside busy loops.
+pub(crate) fn loaded(lines: &str) -> Result<String> {
+    rows(lines, "load", |name, run| {
+        [name.into(), thousands(run.runs), format!("{:.1}", run.seconds as f64 / 60.0 / run.runs.max(1) as f64)]
+    })
 }
 
 /// The summary that cargo-llvm-cov exports with `--json --summary-only`, as far as it is read here.
@@ -140,12 +151,15 @@ mod tests {
 {"what": "fuzz", "of": "rpc", "date": "2026-11-27", "commit": "a", "executions": 1000, "edges": 90, "seconds": 1800, "found": 0}
 {"what": "fresh", "of": "wide", "date": "2026-11-26", "commit": "b", "operations": 8000, "seeds": 2, "seconds": 720, "found": 1}
 {"what": "fuzz", "of": "rpc", "date": "2026-11-28", "commit": "b", "executions": 500, "edges": 80, "seconds": 1800, "found": 0}
+{"what": "load", "of": "clients", "date": "2026-11-28", "commit": "b", "runs": 1, "seconds": 900, "found": 0}
+{"what": "load", "of": "clients", "date": "2026-11-28", "commit": "b", "runs": 1, "seconds": 540, "found": 1}
 "#;
 
     #[test]
     fn runs_of_one_kind_are_added_up() {
         assert_eq!(fresh(LINES).unwrap(), "| wide | 12,000 | 3 | 0.3 | 1 | 2026-11-27 |\n");
         assert_eq!(fuzzed(LINES).unwrap(), "| `rpc` | 1,500 | 90 | 1.0 | 0 | 2026-11-28 |\n");
+        assert_eq!(loaded(LINES).unwrap(), "| clients | 2 | 12.0 | 0.4 | 1 | 2026-11-28 |\n");
     }
 
     #[test]

@@ -13,11 +13,17 @@ export interface HttpStoreOptions {
 
 /**
  * The URL of an object. A query of the store's own, such as a signature for all of it, stays behind the name. A name and a password are left out: `fetch`
- * takes none there, and its message would show them.
+ * takes none there, and its message would show them. They belong into {@link headersOf}.
  */
 export function objectUrl(url: string, name: string): string {
   const { origin, pathname, search } = new URL(url);
   return `${origin}${pathname.replace(/\/$/, "")}/${name}${search}`;
+}
+
+/** Headers of a request, and the login of the store's URL if it has one. */
+export function headersOf(url: string, headers?: Record<string, string>): Record<string, string> {
+  const { username, password } = new URL(url);
+  return { ...((username || password) && { authorization: `Basic ${btoa(decodeURIComponent(`${username}:${password}`))}` }), ...headers };
 }
 
 /** A server's answer, or null if it has no such object. */
@@ -31,16 +37,16 @@ export async function ask(url: string, init: RequestInit): Promise<Response | nu
 }
 
 /** Objects under a URL, each at its name. */
-export function httpStore(url: string, { headers = {}, redirect, sign }: HttpStoreOptions = {}): Store {
+export function httpStore(url: string, { headers, redirect, sign }: HttpStoreOptions = {}): Store {
   const at = async (object: StoredObject, method: "GET" | "PUT") => {
     const name = objectName(object);
     return sign ? sign(name, method) : objectUrl(url, name);
   };
   return {
     name: entryName(url),
-    get: async (object, { signal }) => (await ask(await at(object, "GET"), { headers, redirect, signal } as RequestInit))?.body ?? null,
+    get: async (object, { signal }) => (await ask(await at(object, "GET"), { headers: headersOf(url, headers), redirect, signal } as RequestInit))?.body ?? null,
     put: async (object, bytes, { signal }) => {
-      const answer = await ask(await at(object, "PUT"), { method: "PUT", headers, body: bytes as BodyInit, signal });
+      const answer = await ask(await at(object, "PUT"), { method: "PUT", headers: headersOf(url, headers), body: bytes as BodyInit, signal });
       if (!answer) throw new Error("HTTP 404");
       await answer.body?.cancel();
     },

@@ -7,7 +7,7 @@ import { CID } from "multiformats/cid";
 import * as raw from "multiformats/codecs/raw";
 import { create } from "multiformats/hashes/digest";
 import { type Store, TooLongError, entryName } from "./store.js";
-import { ask, objectUrl } from "./http.js";
+import { ask, headersOf, objectUrl } from "./http.js";
 
 /** The multihash of SHA-256. */
 const SHA_256 = 0x12;
@@ -26,12 +26,12 @@ export interface IpfsStoreOptions {
 }
 
 /** A gateway, for reading. */
-export const ipfsStore = (gateway: string, { headers = {}, redirect }: IpfsStoreOptions = {}): Store => ({
+export const ipfsStore = (gateway: string, { headers, redirect }: IpfsStoreOptions = {}): Store => ({
   name: `ipfs+${entryName(gateway)}`,
   get: async (object, { signal }) => {
     if ("sealed" in object) return null;
     const url = objectUrl(gateway, `ipfs/${cidOf(object.digest)}?format=raw`);
-    return (await ask(url, { headers: { accept: "application/vnd.ipld.raw", ...headers }, redirect, signal } as RequestInit))?.body ?? null;
+    return (await ask(url, { headers: headersOf(gateway, { accept: "application/vnd.ipld.raw", ...headers }), redirect, signal } as RequestInit))?.body ?? null;
   },
 });
 
@@ -42,10 +42,10 @@ export interface KuboStoreOptions extends Pick<IpfsStoreOptions, "headers"> {
 }
 
 /** A Kubo node, by its RPC API (`http://127.0.0.1:5001`), which pins the objects put there. */
-export function kuboStore(api: string, { headers = {}, pin }: KuboStoreOptions = {}): Store {
+export function kuboStore(api: string, { headers, pin }: KuboStoreOptions = {}): Store {
   const call = async (path: string, query: Record<string, string>, signal: AbortSignal | undefined, body?: FormData) => {
     const url = objectUrl(api, `api/v0/${path}?${new URLSearchParams(query)}`);
-    const response = await fetch(url, { method: "POST", headers, body: body ?? null, signal: signal ?? null });
+    const response = await fetch(url, { method: "POST", headers: headersOf(api, headers), body: body ?? null, signal: signal ?? null });
     if (response.ok) return response;
     const { Message: said = `HTTP ${response.status}` } = (await response.json().catch(() => ({}))) as { Message?: string };
     throw new Error(said);
