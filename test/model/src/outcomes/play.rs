@@ -16,10 +16,14 @@ const FEE: u128 = 6 * TOKEN + 123_457;
 /// The fee of a sampled task whose group is not to agree, or takes nothing out of the reserve, or less than others: otherwise its savings
 /// there would fill every pot.
 const LOW_FEE: u128 = FEE / 1_000;
-/// The probability of validation of sampled tasks, in ten thousandths: half of them, so that the reserve is filled and used up.
+/// The probability of validation of sampled tasks, in ten thousandths: half of them, so that others fill the reserve.
 const SAMPLE_BPS: u16 = 5_000;
-/// The share of a fee that the creator pays for a task without an answer, and that a driver earns, in ten thousandths. So little that
-/// sampled tasks take nearly as much out of the reserve as others pay in, and some pots are not filled.
+/// The same until [`UNFILLED`] pots were not filled: hardly anything is paid into the reserve. Between tasks that are validated and others
+/// it is even, whatever the probability, so that chance alone would leave it empty often or never.
+const SAMPLE_BPS_AT_FIRST: u16 = 9_999;
+/// Pots that the reserve cannot fill before it is filled.
+const UNFILLED: u32 = 24;
+/// The share of a fee that the creator pays for a task without an answer, and that a driver earns, in ten thousandths.
 const START_FEE_BPS: u16 = 100;
 /// A slash, in fees.
 const SLASH: u128 = 20;
@@ -65,6 +69,8 @@ pub struct Table<S> {
     groups: [u32; SCOPES.len()],
     /// The next operator to join.
     operator: u64,
+    /// The probability of validation in force.
+    sample_bps: u16,
     /// The counts.
     pub count: Count,
 }
@@ -82,8 +88,14 @@ struct Team {
 impl<S: System> Table<S> {
     /// A network on a system that has just been initialised.
     pub fn new(real: S) -> Table<S> {
-        let mut table =
-            Table { real, books: Books::default(), groups: [0; SCOPES.len()], operator: 1_000, count: Count::default() };
+        let mut table = Table {
+            real,
+            books: Books::default(),
+            groups: [0; SCOPES.len()],
+            operator: 1_000,
+            sample_bps: SAMPLE_BPS,
+            count: Count::default(),
+        };
         let fee = u128::from(STAKE_UNIT) * table.real.answer(parameterCall { which: parameter("groupFee") }).value.to::<u128>();
         for (scope, (name, vram, nodes)) in SCOPES.into_iter().enumerate() {
             for i in 0..nodes {
@@ -206,6 +218,10 @@ impl<S: System> Table<S> {
     // ------------------------------------------------------------ sampled tasks
 
     fn sampled(&mut self, case: &Case, order: &Order, gpu: u32) -> Vec<u32> {
+        let bps = if case.scored && self.count.pots[0] < UNFILLED { SAMPLE_BPS_AT_FIRST } else { SAMPLE_BPS };
+        if bps != std::mem::replace(&mut self.sample_bps, bps) {
+            self.rule("sampleBps", bps);
+        }
         let wanted = IMuster::TaskSpec { gpu, redundancy: 1, flags: 1, ..spec(0, &[]) };
         let fee = part(case);
         let start_fee = start_fee_of(fee);
@@ -255,7 +271,7 @@ impl<S: System> Table<S> {
     fn alone(&mut self, case: &Case, id: u64, node: u32, began: u64) {
         let act = case.acts[0];
         let fee = part(case);
-        let single = single(case, fee);
+        let single = self.single(case, fee);
         let left = fee - single;
         let (state, code, refund, digest) = if act == Act::Withhold {
             let call = expireCall { node, id };
@@ -432,7 +448,7 @@ impl<S: System> Table<S> {
                 // A sampled task pays each member as if alone, unless it reported an error. If the first has answered, the reserve fills up
                 // a fee that is too little. Of other fees a failed member's part is not shared out.
                 let (pot, missing) = if sampled && case.scored {
-                    let pot = single(case, fee) * (THREE - case.failed()) as u128;
+                    let pot = self.single(case, fee) * (THREE - case.failed()) as u128;
                     (pot, if case.acts[0].answers().is_some() { pot.saturating_sub(fee) } else { 0 })
                 } else {
                     (fee - fee / case.size() as u128 * case.failed() as u128, 0)
@@ -451,7 +467,7 @@ impl<S: System> Table<S> {
                 paid[last] += pot - paid.iter().sum::<u128>();
             }
             Outcome::Alone => {
-                paid[0] = single(case, fee);
+                paid[0] = self.single(case, fee);
                 self.books.reserve += fee - paid[0];
             }
             // A sampled task has paid it already.
@@ -498,6 +514,15 @@ impl<S: System> Table<S> {
         events
     }
 
+    /// The pay of a sampled task's node where it runs it alone.
+    fn single(&self, case: &Case, fee: u128) -> u128 {
+        if case.scored {
+            fee * 10_000 / (10_000 + 2 * u128::from(self.sample_bps))
+        } else {
+            fee
+        }
+    }
+
     fn slashed(&mut self, id: u64, node: u32, fee: u128, events: &mut Vec<E>) {
         let operator = who(self.books.of(node).operator).into();
         let taken = self.books.slash(node, SLASH * fee, STAKE_UNIT.into());
@@ -528,15 +553,6 @@ fn part(case: &Case) -> u128 {
         LOW_FEE
     } else {
         FEE
-    }
-}
-
-/// The pay of a sampled task's node where it runs it alone.
-fn single(case: &Case, fee: u128) -> u128 {
-    if case.scored {
-        fee * 10_000 / (10_000 + 2 * u128::from(SAMPLE_BPS))
-    } else {
-        fee
     }
 }
 
