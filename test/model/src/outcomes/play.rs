@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const FEE: u128 = 6 * TOKEN + 123_457;
 /// The fee of a sampled task whose group is not to agree, or takes nothing out of the reserve, or less than others: otherwise its savings
 /// there would fill every pot.
-const LOW_FEE: u128 = FEE / 1_000;
+const LOW_FEE: u128 = FEE / 100_000;
 /// The probability of validation of sampled tasks, in ten thousandths: half of them, so that others fill the reserve.
 const SAMPLE_BPS: u16 = 5_000;
 /// The same until [`UNFILLED`] pots were not filled: hardly anything is paid into the reserve. Between tasks that are validated and others
