@@ -146,12 +146,15 @@ pub async fn run(path: &Path) -> Result<()> {
             found.bad(&format!("seed: {error}"), "bring its copy back, with mode 600, for the user that the agent runs as");
         }
     }
-    match disk::free(&config) {
-        Ok(free) if free >= config.least_free => good(&format!("disk: {} MiB free", free >> 20)),
-        Ok(free) => found.bad(
-            &format!("disk: {} MiB free, where {} MiB must be", free >> 20, config.least_free >> 20),
-            "make room, or lower `least_free`: nodes are paused meanwhile",
-        ),
+    match disk::room(&config) {
+        Ok(room) => match room.lacks(config.least_free) {
+            None => good(&format!("disk: {} MiB free", room.bytes >> 20)),
+            Some(_) if room.bytes < config.least_free => found.bad(
+                &format!("disk: {} MiB free, where {} MiB must be", room.bytes >> 20, config.least_free >> 20),
+                "make room, or lower `least_free`: nodes are paused meanwhile",
+            ),
+            Some(lacks) => found.bad(&format!("disk: {lacks}"), "remove files: nodes are paused meanwhile"),
+        },
         Err(error) => found.bad(&format!("disk: {error:#}"), "check `home` and the stores that are directories"),
     }
     // Held meanwhile: [stream] must not have the same address.

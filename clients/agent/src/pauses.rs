@@ -87,17 +87,15 @@ impl Answers {
     /// Checks that the disk has room for tasks.
     pub fn measure_disk(&self) -> Result<()> {
         let (home, least) = (&self.shared.config.home, self.shared.config.least_free);
-        let free = disk::free(&self.shared.config)?;
-        disk::keep_some(home, free, least);
+        let room = disk::room(&self.shared.config)?;
+        disk::keep_some(home, room.bytes, least);
         let metrics = OfNode(&self.shared.metrics, &self.name);
-        metrics.set("disk_free_bytes", free as f64);
+        metrics.set("disk_free_bytes", room.bytes as f64);
         metrics.set("disk_least_bytes", least as f64);
-        if free < least {
-            let text = format!("{} MiB are free on the disk, and {} MiB must be: make room", free >> 20, least >> 20);
-            return self.begin(DISK, &text);
+        if let Some(lacks) = room.lacks(least) {
+            return self.begin(DISK, &format!("{lacks}: make room"));
         }
-        // A margin above the least, against flapping.
-        if free >= least.saturating_add(least / 4) {
+        if room.suffices(least) {
             self.end(DISK)?;
         }
         Ok(())

@@ -504,6 +504,16 @@ async fn a_full_disk_pauses_a_node_before_it_takes_a_task_and_room_brings_it_bac
     std::fs::write(&free, "100000000000").unwrap();
     let id = site.task(&application, gpt(0), "with room", 70_000).await;
     succeeds(&site, id).await;
+
+    // A disk with room for bytes, and for no more files.
+    std::fs::write(&free, "100000000000 12").unwrap();
+    until_status(&site, &agent, 5).await;
+    let said = "the disk has room for 12 more files (`df -i`), and must have it for 1000";
+    assert!(agent.log().contains(said), "{}", agent.log());
+    let doctor = agent.command(&["doctor"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains(&format!("WRONG  disk: {said}")));
+    std::fs::write(&free, "100000000000 100000").unwrap();
+    until_status(&site, &agent, 1).await;
 }
 
 #[tokio::test]
