@@ -102,6 +102,12 @@ impl Answers {
         }
     }
 
+    /// Calls as `call`, even if gas costs more than the configuration allows: an answer that is not revealed is slashed.
+    async fn call_at_any_price(&self, name: &str, input: impl Into<Bytes>) -> Result<Called> {
+        let _above = self.account.sender().above_ceiling();
+        self.call(name, input).await
+    }
+
     fn put(&self, job: &Job) -> Result<()> {
         self.shared.journal.put(job)
     }
@@ -322,7 +328,7 @@ impl Answers {
             Some(4) => {
                 self.seen(job);
                 let call = IMuster::validateCall { id: job.task, node: self.number };
-                match self.call(&job.call("validate"), call.abi_encode()).await? {
+                match self.call_at_any_price(&job.call("validate"), call.abi_encode()).await? {
                     Called::Refused(Refusal::Known(Reason::NotSampled(_))) => self.send_reveal(job).await?,
                     Called::Refused(refusal) => say!("{}: task {} is not validated yet: {refusal}", self.name, job.task),
                     Called::Done(_) => die::at("validated"),
@@ -361,7 +367,7 @@ impl Answers {
             value: job.value,
             salt: job.salt,
         };
-        let called = self.call(&job.call(&format!("reveal {}", job.place)), call.abi_encode()).await?;
+        let called = self.call_at_any_price(&job.call(&format!("reveal {}", job.place)), call.abi_encode()).await?;
         die::at("revealed");
         match called {
             Called::Done(done) => {
@@ -408,4 +414,9 @@ fn as_error(job: &Job) -> &'static str {
 /// Whether an error of the journal, the nodes or the key may go away by itself.
 pub fn passes(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Error>().is_some_and(Error::passes)
+}
+
+/// Whether gas costs more than the configuration allows, which only its operator can change.
+pub fn is_too_expensive(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Error::FeeCeiling { .. }))
 }

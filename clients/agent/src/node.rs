@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::answers::{passes, stamp, Answers, Called, Given, What};
+use crate::answers::{is_too_expensive, passes, stamp, Answers, Called, Given, What};
 use crate::clock::Clock;
 use crate::drive::{self, Drive};
 use crate::gpu::Gpu;
@@ -199,7 +199,9 @@ impl Node {
                 }
                 Err(error) => {
                     self.is_blind(&error);
-                    if passes(&error) {
+                    if is_too_expensive(&error) {
+                        self.shared.alert(self.name(), "gas", &format!("{error:#}"));
+                    } else if passes(&error) {
                         tracing::warn!("{}: {error:#}", self.name());
                     } else {
                         self.shared.alert(self.name(), "error", &format!("{error:#}"));

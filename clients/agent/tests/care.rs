@@ -1147,3 +1147,36 @@ async fn it_is_not_ready_when_the_programs_have_expired() {
     assert_eq!(get(at, "/ready").unwrap().0, 503);
     assert!(agent.log().contains("ProgramFailed"), "{}", agent.log());
 }
+
+/// An answer that is not revealed is slashed, which costs more than its gas.
+#[tokio::test]
+async fn what_it_has_committed_to_is_revealed_whatever_gas_costs() {
+    let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
+    if !site.world.travels("what_it_has_committed_to_is_revealed_whatever_gas_costs") {
+        return;
+    }
+    let mut agent = site.agent("gpu0").await;
+    agent.more = "max_gas_price = \"0.15 gwei\"".into();
+    agent.configure(&site);
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    running.kill();
+    let application = site.account(10_000_000).await;
+    let images = IMuster::TaskSpec { kind: 0, ..gpt(1) };
+    let id = site.task(&application, images.clone(), "before gas is expensive", 100_000).await;
+    let mut running = agent.start(Some("committed"));
+    site.until("it dies", async || running.ended()).await;
+    site.world.node.unwrap().chain().set_base_fee(1_000_000_000);
+    let _running = agent.start(None);
+    succeeds(&site, id).await;
+
+    // Other calls wait, and somebody is told.
+    let second = site.task(&application, images, "while gas is expensive", 100_000).await;
+    let said = "the base fee is 1000000000 wei, above the ceiling of 150000000";
+    site.until("it says so", async || {
+        agent.log().lines().any(|line| line.contains("alert") && line.contains(said)).then_some(())
+    })
+    .await;
+    site.world.node.unwrap().chain().set_base_fee(100_000_000);
+    succeeds(&site, second).await;
+}

@@ -68,7 +68,7 @@ pub use pulse::{Head, Pulse};
 pub use request::Request;
 pub use results::{Answer, Lookup, NoResult, Outcome};
 pub use seal::{digest_of, image_hashes, image_value, Given, Opening, Seal, SealError, Secrets, Seed, NOTE};
-pub use sender::{Sender, Sending};
+pub use sender::{Above, Sender, Sending};
 #[cfg(feature = "private")]
 pub use store::PrivateResult;
 pub use store::{cid_of, Access, Attempt, Bounds, Found, Kept, Lost, Object, Store, Stores, BLOCK};

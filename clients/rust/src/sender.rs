@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use alloy::consensus::TxEip1559;
@@ -30,7 +31,7 @@ use crate::Error;
 pub struct Sending {
     /// The fee cap of a new transaction, in percent of the base fee.
     pub fee_percent: u64,
-    /// The highest fee cap per unit of gas, in wei.
+    /// The highest fee cap per unit of gas, in wei; see [`Sender::above_ceiling`].
     pub fee_ceiling: Option<u128>,
     /// Gas beyond the estimate, in percent of it; unused gas is not paid. Work that others leave due is in the
     /// estimate already, since calls demand gas for it.
@@ -94,6 +95,17 @@ pub struct Sender {
     chain: u64,
     sending: Sending,
     live: Mutex<Live>,
+    /// How many callers pay more than the ceiling now.
+    above: AtomicUsize,
+}
+
+/// Lifts a sender's ceiling until it is dropped.
+pub struct Above<'a>(&'a Sender);
+
+impl Drop for Above<'_> {
+    fn drop(&mut self) {
+        self.0.above.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// How often a receipt may be missing, on every node, before a transaction counts as displaced.
@@ -122,7 +134,7 @@ impl Sender {
 
     fn with(endpoints: Endpoints, wallet: Wallet, chain: u64, journal: Journal, sending: Sending) -> Self {
         let live = Live { journal, sent: HashMap::new(), missing: HashMap::new(), trouble: HashMap::new(), attempts: 0 };
-        Self { endpoints, wallet, chain, sending, live: Mutex::new(live) }
+        Self { endpoints, wallet, chain, sending, live: Mutex::new(live), above: AtomicUsize::new(0) }
     }
 
     /// The path of an account's journal.
@@ -138,6 +150,14 @@ impl Sender {
     /// The nodes that are asked.
     pub fn endpoints(&self) -> &Endpoints {
         &self.endpoints
+    }
+
+    /// Lifts the ceiling of fees until the returned value is dropped: for a call whose omission costs more than its gas. It also holds
+    /// for open transactions, since nodes take those before it first.
+    #[must_use]
+    pub fn above_ceiling(&self) -> Above<'_> {
+        self.above.fetch_add(1, Ordering::Relaxed);
+        Above(self)
     }
 
     /// Signs a transaction, writes it to the disk, and sends it; returns its nonce. From then on it is sent until it is
@@ -183,7 +203,7 @@ impl Sender {
     /// A transaction's fee cap; above `before` by enough that nodes accept it as a replacement.
     fn fee_cap(&self, base: u128, before: u128) -> Result<u128, Error> {
         let wanted = (base * u128::from(self.sending.fee_percent) / 100).max(before + before / 8 + 1);
-        match self.sending.fee_ceiling {
+        match self.sending.fee_ceiling.filter(|_| self.above.load(Ordering::Relaxed) == 0) {
             Some(ceiling) if base > ceiling => Err(Error::FeeCeiling { base, ceiling }),
             Some(ceiling) => Ok(wanted.min(ceiling)),
             None => Ok(wanted),

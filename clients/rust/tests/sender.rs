@@ -230,6 +230,26 @@ async fn no_more_is_paid_than_the_ceiling() {
 }
 
 #[tokio::test]
+async fn the_ceiling_is_lifted_for_what_must_be_mined_and_for_what_is_before_it() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sending = Sending { fee_ceiling: Some(150_000_000), patience: Duration::from_millis(300), ..quick() };
+    let sender = open(&[&node], place.path(), sending).await;
+    let before = sender.submit(request(1)).await.unwrap();
+    chain.lock().unwrap().base_fee = 400_000_000;
+    let above = sender.above_ceiling();
+    let urgent = sender.submit(request(2)).await.unwrap();
+    for nonce in [before, urgent] {
+        assert_eq!(sender.entry(nonce).await.unwrap().latest().fee_cap, 800_000_000);
+    }
+    chain.lock().unwrap().mine(&[]);
+    sender.wait(urgent).await.unwrap();
+    drop(above);
+    assert!(matches!(sender.submit(request(3)).await, Err(Error::FeeCeiling { .. })));
+}
+
+#[tokio::test]
 async fn a_transaction_behind_one_that_no_node_takes_says_why_that_one_waits() {
     let chain = Chain::new();
     let node = Node::start(&chain).await;
