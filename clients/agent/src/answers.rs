@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use alloy::primitives::{Bytes, U256};
 use alloy::sol_types::SolCall;
 use anyhow::Result;
-use muster_client::{Account, Advice, Done, Error, Event, Head, IMuster, Opening, Reason, Refusal, Secrets};
+use muster_client::{Account, Advice, Done, Error, Event, Head, IMuster, Opening, Reason, Refusal, Secrets, LATE_REVEALS};
 
 use crate::chain::{self, Committed};
 use crate::journal::{Job, Stage};
@@ -28,6 +28,8 @@ pub struct Answers {
     pub secrets: Arc<Secrets>,
     /// When jobs were first missing on the chain.
     pub missing: Mutex<HashMap<(u64, u64), Instant>>,
+    /// When the time of jobs' groups was first seen to be over while an answer was not revealed.
+    pub late: Mutex<HashMap<(u64, u64), Instant>>,
     /// News from calls' receipts that the node has not handled yet.
     pub told: Mutex<Told>,
 }
@@ -153,6 +155,7 @@ impl Answers {
         }
         job.stage = Stage::Over;
         self.put(job)?;
+        self.late.lock().unwrap_or_else(PoisonError::into_inner).remove(&(job.task, job.deadline));
         self.shared.journal.trim(self.number)
     }
 
@@ -279,11 +282,19 @@ impl Answers {
                     job.stage = Stage::Revealed;
                     self.put(job)?;
                 }
-                let due = group.opens > 0 && (revealed || group.closes < head.timestamp);
+                let over = group.opens > 0 && group.closes < head.timestamp;
+                let owed = group.members.iter().any(|member| member.stage == 3);
+                let due = group.opens > 0 && revealed || over && (!owed || self.has_waited(job));
                 Ok(due.then_some(What::Settle(job.task, job.place)))
             }
             _ => Ok(None),
         }
+    }
+
+    /// Whether members that have not revealed were given time after the end: a late reveal counts until the group is judged.
+    fn has_waited(&self, job: &Job) -> bool {
+        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        late.entry((job.task, job.deadline)).or_insert_with(Instant::now).elapsed() >= LATE_REVEALS
     }
 
     /// The call that lets a called member begin: its node has committed to a task of its own, and nobody has had that validated, or its

@@ -206,7 +206,7 @@ impl Node {
                     } else {
                         self.shared.alert(self.name(), "error", &format!("{error:#}"));
                     }
-                    rest = (rest * 2).min(REST);
+                    rest = self.rest_after(rest);
                     rest
                 }
             };
@@ -232,6 +232,13 @@ impl Node {
         if !passes(error) || metrics.last_looked().is_none_or(|ago| ago > BLIND) {
             metrics.set("ready", 0.0);
         }
+    }
+
+    /// How long to rest after another failed look: briefly while a reveal is owed, since the time for it goes on.
+    fn rest_after(&self, last: Duration) -> Duration {
+        let jobs = self.shared.journal.open_jobs(self.number()).unwrap_or_default();
+        let owes = jobs.iter().any(|job| job.redundancy > 0 && (Stage::Sent..Stage::Revealed).contains(&job.stage));
+        (last * 2).min(if owes { self.shared.config.look_every() } else { REST })
     }
 
     /// Looks once, and acts; returns the reason to end, if there is one.

@@ -79,8 +79,16 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
     let view = muster.read(IMuster::nodeCall { number }).await?;
     let registered = muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
     say!("{}: node {number} of {}, as {registered:?} with {} GiB", settings.name, view.operator, view.vram);
-    let (secrets, missing, told) = (Arc::new(secrets), std::sync::Mutex::default(), std::sync::Mutex::default());
-    let answers = Answers { shared: shared.clone(), name: settings.name.clone(), number, account, secrets, missing, told };
+    let answers = Answers {
+        shared: shared.clone(),
+        name: settings.name.clone(),
+        number,
+        account,
+        secrets: Arc::new(secrets),
+        missing: std::sync::Mutex::default(),
+        late: std::sync::Mutex::default(),
+        told: std::sync::Mutex::default(),
+    };
     Ok(Ready { answers, private, settings: settings.clone(), registered, vram: view.vram, executor })
 }
 

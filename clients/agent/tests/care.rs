@@ -10,8 +10,9 @@ use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use axum::extract::Path;
 use axum::routing::{get as get_at, post};
-use muster_client::{digest_of, show_amount, Account, Event, IMuster};
-use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, inputs_by, journal, Agent, Running, Site};
+use muster_client::{digest_of, show_amount, Account, Event, IMuster, Opening};
+use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, inputs_by, journal, Agent, Running, Site, VRAM};
+use muster_fleet::world::LEAST;
 
 async fn status(site: &Site, agent: &Agent) -> u8 {
     match site.node_of(agent.key).await {
@@ -1179,4 +1180,49 @@ async fn what_it_has_committed_to_is_revealed_whatever_gas_costs() {
     .await;
     site.world.node.unwrap().chain().set_base_fee(100_000_000);
     succeeds(&site, second).await;
+}
+
+/// A late reveal counts until the judgement. So whoever was cut off, with the chain, its programs or an endpoint, can come back.
+#[tokio::test]
+async fn who_has_not_revealed_in_time_can_do_so_before_an_agent_has_the_group_judged() {
+    let mut site = Site::new(&[("scorePool", 3)]).await;
+    if !site.world.travels("who_has_not_revealed_in_time_can_do_so_before_an_agent_has_the_group_judged") {
+        return;
+    }
+    let at = free();
+    let agent = listening(&mut site, at, "").await;
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let own = site.node_of(agent.key).await;
+    let mut others = Vec::new();
+    for node in [own + 1, own + 2] {
+        let account = site.account(2 * LEAST).await;
+        let join = IMuster::joinCall { gpuName: format!("the GPU of {node}"), vram: VRAM, models: vec![] };
+        // A new name costs a hundredth of the least stake.
+        account.call(join, U256::from(LEAST + LEAST / 100)).await.unwrap();
+        others.push((account, node));
+    }
+    let application = site.account(10_000_000).await;
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(2) }, "three at once", 300_000).await;
+    let Opening { kind, value, salt } = Opening { kind: 1, value: B256::with_last_byte(1), salt: B256::repeat_byte(7) };
+    let mut group = 0;
+    for (account, node) in &others {
+        let begins = |event: &Event| match event {
+            Event::MemberStarted(e) if (e.id, e.node) == (id, *node) => Some(e.group),
+            _ => None,
+        };
+        group = site.event("a member begins", begins).await;
+        let commitment = Opening { kind, value, salt }.commitment(id, *node);
+        account.call(IMuster::commitCall { id, commitment }, U256::ZERO).await.unwrap();
+    }
+    let reveals = |event: &Event| matches!(event, Event::AnswerRevealed(e) if (e.id, e.node) == (id, own)).then_some(());
+    site.event("the agent reveals", reveals).await;
+    let reveal = |node| IMuster::revealCall { id, group, node, kind, value, salt };
+    others[0].0.call(reveal(own + 1), U256::ZERO).await.unwrap();
+    site.world.travel(7_201);
+    for _ in 0..3 {
+        looks_twice(&site, at).await;
+    }
+    others[1].0.call(reveal(own + 2), U256::ZERO).await.unwrap_or_else(|error| panic!("{error}: {}", agent.log()));
+    site.event("a judgement", |event| matches!(event, Event::GroupSettled(e) if e.id == id).then_some(())).await;
 }

@@ -3,17 +3,17 @@
 //! Due calls come from the contract's views, and each is tried before it is sent. So a call that another account was quicker with
 //! costs nothing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alloy::primitives::U256;
 use alloy::sol_types::SolCall;
 use anyhow::Result;
 use clap::Args;
 use muster_client::observe::{self, now, Described, Metrics};
-use muster_client::{parameter, show_amount, Account, Error, Event, IMuster, DISPATCH};
+use muster_client::{parameter, show_amount, Account, Error, Event, IMuster, DISPATCH, LATE_REVEALS};
 use muster_core::qos;
 use serde_json::json;
 
@@ -65,6 +65,8 @@ struct Books {
     gas: U256,
 }
 
+/// As in `IMuster.MemberView.stage`.
+const COMMITTED: u8 = 3;
 /// A page of a list.
 const PAGE: u32 = 256;
 /// The most entries of a list in one look.
@@ -116,12 +118,33 @@ pub async fn queued(session: &Session) -> Result<Vec<IMuster::TaskView>> {
     Ok(tasks)
 }
 
+/// Groups whose time is over while an answer in them is not revealed, and when that was first seen.
+#[derive(Default)]
+struct Late(HashMap<(u64, u32), Instant>);
+
+impl Late {
+    /// Those of due groups that are judged now. Others wait for [`LATE_REVEALS`]: a late reveal counts until the judgement.
+    fn over(&mut self, due: Vec<IMuster::GroupView>, now: Instant) -> Vec<IMuster::GroupView> {
+        let known = std::mem::take(&mut self.0);
+        let judged = due.into_iter().filter(|group| {
+            if !group.members.iter().any(|member| member.stage == COMMITTED) {
+                return true;
+            }
+            let place = (group.id, group.group);
+            let since = *self.0.entry(place).or_insert(known.get(&place).copied().unwrap_or(now));
+            now.duration_since(since) >= LATE_REVEALS
+        });
+        judged.collect()
+    }
+}
+
 struct Round<'a> {
     session: &'a Session,
     account: Option<&'a Account>,
     options: &'a Keeper,
     books: Books,
     metrics: Arc<Metrics>,
+    late: Late,
 }
 
 impl Keeper {
@@ -137,7 +160,8 @@ impl Keeper {
             let at = observe::serve(listen, metrics.clone(), "looked_timestamp_seconds", most).await?;
             tracing::info!("metrics at http://{at}/metrics");
         }
-        let mut round = Round { session, account: account.as_ref(), options: self, books: Books::default(), metrics };
+        let (books, late) = (Books::default(), Late::default());
+        let mut round = Round { session, account: account.as_ref(), options: self, books, metrics, late };
         // Including a round requested while another goes on.
         let stop = crate::session::asked_to_end()?;
         tokio::pin!(stop);
@@ -274,7 +298,11 @@ impl Round<'_> {
     }
 
     async fn groups(&mut self, now: u64) -> Result<()> {
-        for group in due_groups(self.session, now).await? {
+        let mut due = due_groups(self.session, now).await?;
+        if !self.options.once {
+            due = self.late.over(due, Instant::now());
+        }
+        for group in due {
             let call = IMuster::settleCall { id: group.id, group: group.group };
             self.drive(call, 0, &format!("the group of task {} judged", group.id)).await?;
         }
@@ -340,5 +368,30 @@ impl Round<'_> {
         report.json["earned"] = json!(earned.to_string());
         self.session.say(&report);
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_not_revealed_is_given_time_before_the_judgement() {
+        let group = |id, stages: [u8; 3]| {
+            let members = stages.map(|stage| IMuster::MemberView { stage, ..IMuster::MemberView::default() });
+            IMuster::GroupView { id, group: 7, members: members.into(), ..IMuster::GroupView::default() }
+        };
+        let due = || vec![group(1, [4, 4, 5]), group(2, [4, COMMITTED, 4])];
+        let (mut late, begun) = (Late::default(), Instant::now());
+        let mut over = |due, after| {
+            let over = late.over(due, begun + after);
+            over.into_iter().map(|group| group.id).collect::<Vec<_>>()
+        };
+        assert_eq!(over(due(), Duration::ZERO), [1]);
+        assert_eq!(over(due(), LATE_REVEALS / 2), [1]);
+        assert_eq!(over(due(), LATE_REVEALS), [1, 2]);
+        // Judged by somebody else, and another one at its place.
+        assert_eq!(over(vec![], LATE_REVEALS), [0; 0]);
+        assert_eq!(over(due(), LATE_REVEALS), [1]);
     }
 }

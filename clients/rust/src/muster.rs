@@ -1,6 +1,7 @@
 //! A deployed Muster: typed questions, and an account's typed calls.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use alloy::primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy::rpc::types::TransactionReceipt;
@@ -22,6 +23,9 @@ pub struct Muster {
 
 /// The most tasks that one call of `dispatch` draws.
 pub const DISPATCH: u8 = 16;
+/// How long to wait before a group is judged in which an answer is not revealed, once its time is over. A late reveal counts until then,
+/// and an honest node may come back late: with the chain, its programs, or an endpoint.
+pub const LATE_REVEALS: Duration = Duration::from_mins(10);
 /// The most tasks that one call creates.
 pub const BATCH: usize = 16;
 /// Numbers of parameters.
