@@ -42,6 +42,8 @@ pub async fn account(shared: &Shared, node: &config::Node) -> Result<(Account, S
     let sending = Sending {
         fee_ceiling: shared.config.max_gas_price.map(|price| price.saturating_to()),
         patience: Duration::from_secs(30),
+        // The chain shows what was done, and refuses what was done already.
+        set_aside: true,
         ..Sending::default()
     };
     let muster = shared.chain.muster.clone();
@@ -53,6 +55,10 @@ pub async fn account(shared: &Shared, node: &config::Node) -> Result<(Account, S
 /// Prepares a node until it can begin; joins it, if configured and it never joined.
 pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Ready> {
     let (account, secrets, operator) = account(shared, settings).await?;
+    for file in account.sender().damaged().await {
+        let text = format!("a transaction was damaged, and lies in {} now: what is open comes from the chain", file.display());
+        shared.alert(&settings.name, "journal", &text);
+    }
     work::prepare(&shared.config.work(settings))?;
     let executor = shared.card(settings);
     let owed = owed(shared, account.address())?;

@@ -440,12 +440,16 @@ async fn a_damaged_journal_is_named_and_set_aside_and_what_is_open_comes_from_th
     let state = agent.home.join("state");
     std::fs::remove_file(state.join("journal.sqlite-wal")).unwrap();
     std::fs::write(state.join("journal.sqlite"), vec![0xa5; 40_000]).unwrap();
+    for file in transactions(&agent) {
+        std::fs::write(file, "").unwrap();
+    }
     let doctor = agent.command(&["doctor"]).output().unwrap();
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(!doctor.status.success() && said.contains("WRONG  journal: journal.sqlite in"), "{said}");
     let _running = agent.start(None);
     succeeds(&site, id).await;
     assert!(agent.log().contains("the journal was damaged"), "{}", agent.log());
+    assert!(agent.log().contains("a transaction was damaged"), "{}", agent.log());
     assert_eq!(agent.runs(), 1, "it was not run again");
     let mut kept = std::fs::read_dir(state).unwrap().flatten();
     assert!(kept.any(|file| file.file_name().to_string_lossy().starts_with("journal.sqlite.damaged-")));
@@ -597,11 +601,17 @@ async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
     assert_eq!(count::<IMuster::pauseCall>(&calls_by(&site, agent.key).await), 2);
 }
 
-/// Whether the agent has a transaction that is in no block.
-fn opens(agent: &Agent) -> bool {
+/// The files of an agent's transactions.
+fn transactions(agent: &Agent) -> Vec<std::path::PathBuf> {
     let accounts = std::fs::read_dir(agent.home.join("state/transactions")).unwrap().flatten();
     let files = accounts.flat_map(|account| std::fs::read_dir(account.path()).into_iter().flatten().flatten());
-    files.into_iter().any(|file| std::fs::read_to_string(file.path()).is_ok_and(|text| text.contains("\"fate\":\"open\"")))
+    files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect()
+}
+
+/// Whether the agent has a transaction that is in no block.
+fn opens(agent: &Agent) -> bool {
+    let open = |text: String| text.contains("\"fate\":\"open\"");
+    transactions(agent).into_iter().any(|file| std::fs::read_to_string(file).is_ok_and(open))
 }
 
 #[tokio::test]

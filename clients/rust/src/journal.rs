@@ -90,6 +90,8 @@ pub(crate) struct Journal {
     place: Option<(PathBuf, Lock)>,
     entries: BTreeMap<u64, Entry>,
     keep: usize,
+    /// Damaged files that were set aside, with the numbers of their transactions.
+    pub damaged: Vec<(u64, PathBuf)>,
 }
 
 /// The files of the transactions in a directory.
@@ -107,7 +109,7 @@ fn transactions(place: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// Reserves a directory for transactions of the chain with this first block. Moves those of another chain aside, and brings back those
 /// of this one, so that an endpoint of the wrong chain loses nothing.
-fn bind(place: &Path, genesis: B256) -> Result<(), Error> {
+fn bind(place: &Path, genesis: B256, set_aside: bool) -> Result<(), Error> {
     let path = place.join("genesis");
     let aside = |genesis: B256| place.join(format!("of-{}", &genesis.to_string()[2..18]));
     let move_all = |from: &Path, to: &Path| -> Result<(), Error> {
@@ -118,7 +120,11 @@ fn bind(place: &Path, genesis: B256) -> Result<(), Error> {
         }
         Ok(())
     };
-    let known = file::read::<B256>(&path, 256)?;
+    let known = match file::read::<B256>(&path, 256) {
+        // Written anew.
+        Err(_) if set_aside => None,
+        read => read?,
+    };
     if let Some(known) = known.filter(|known| *known != genesis) {
         move_all(place, &aside(known))?;
     }
@@ -136,27 +142,40 @@ fn bind(place: &Path, genesis: B256) -> Result<(), Error> {
 
 impl Journal {
     /// Takes a directory and reads its entries, of the chain with this first block if it is known. Of finished transactions the
-    /// newest `keep` are kept.
-    pub fn open(place: &Path, keep: usize, genesis: Option<B256>) -> Result<Self, Error> {
+    /// newest `keep` are kept. Damaged ones are an error, unless they are to be set aside.
+    pub fn open(place: &Path, keep: usize, genesis: Option<B256>, set_aside: bool) -> Result<Self, Error> {
         let lock = Lock::take(place)?;
         if let Some(genesis) = genesis {
-            bind(place, genesis)?;
+            bind(place, genesis, set_aside)?;
         }
-        let mut entries = BTreeMap::new();
+        let (mut entries, mut damaged) = (BTreeMap::new(), Vec::new());
         for path in transactions(place)? {
-            let gone = || Error::File { path: path.clone(), source: std::io::ErrorKind::NotFound.into() };
-            let entry: Entry = file::read(&path, FILE)?.ok_or_else(gone)?;
-            if entry.signed.is_empty() {
-                return Err(Error::File { path, source: std::io::Error::other("a transaction that is not signed") });
+            match Self::read(&path) {
+                Ok(entry) => drop(entries.insert(entry.nonce, entry)),
+                Err(_) if set_aside => {
+                    let nonce = path.file_stem().and_then(|name| name.to_str()?.parse().ok());
+                    let kept = path.with_extension("damaged");
+                    fs::rename(&path, &kept).map_err(|source| Error::File { path, source })?;
+                    damaged.extend(nonce.map(|nonce| (nonce, kept)));
+                }
+                Err(error) => return Err(error),
             }
-            entries.insert(entry.nonce, entry);
         }
-        Ok(Self { place: Some((place.into(), lock)), entries, keep })
+        Ok(Self { place: Some((place.into(), lock)), entries, keep, damaged })
+    }
+
+    fn read(path: &Path) -> Result<Entry, Error> {
+        let failed = |source| Error::File { path: path.into(), source };
+        let entry: Entry = file::read(path, FILE)?.ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
+        if entry.signed.is_empty() {
+            return Err(failed(std::io::Error::other("a transaction that is not signed")));
+        }
+        Ok(entry)
     }
 
     /// An entry that vanishes when dropped.
     pub fn in_memory(keep: usize) -> Self {
-        Self { place: None, entries: BTreeMap::new(), keep }
+        Self { place: None, entries: BTreeMap::new(), keep, damaged: Vec::new() }
     }
 
     pub fn is_in_memory(&self) -> bool {

@@ -49,6 +49,9 @@ pub struct Sending {
     pub open: usize,
     /// The finished transactions that are remembered, with their names.
     pub keep: usize,
+    /// Whether damaged files of transactions are set aside, see [`Sender::damaged`]; otherwise they are an error. Their names are
+    /// forgotten: for callers that learn from the chain what they have done.
+    pub set_aside: bool,
 }
 
 impl Default for Sending {
@@ -63,6 +66,7 @@ impl Default for Sending {
             settled: 20,
             open: 64,
             keep: 256,
+            set_aside: false,
         }
     }
 }
@@ -118,8 +122,38 @@ impl Sender {
         let wallet = wallet.into();
         let chain = endpoints.chain().await?;
         let genesis = endpoints.genesis().await?;
-        let journal = Journal::open(&Self::directory(place, chain, wallet.address()), sending.keep, genesis)?;
-        Ok(Self::with(endpoints, wallet, chain, journal, sending))
+        let journal = Journal::open(&Self::directory(place, chain, wallet.address()), sending.keep, genesis, sending.set_aside)?;
+        let sender = Self::with(endpoints, wallet, chain, journal, sending);
+        sender.fill().await?;
+        Ok(sender)
+    }
+
+    /// The files of damaged transactions that were set aside when this was opened.
+    pub async fn damaged(&self) -> Vec<PathBuf> {
+        self.live.lock().await.journal.damaged.iter().map(|(_, path)| path.clone()).collect()
+    }
+
+    /// Uses the numbers of damaged transactions that are not mined, by transfers of nothing: later ones would wait for them for ever.
+    async fn fill(&self) -> Result<(), Error> {
+        let mut live = self.live.lock().await;
+        let (last, damaged) = (live.journal.next(), live.journal.damaged.clone());
+        if !damaged.iter().any(|(nonce, _)| *nonce < last) {
+            return Ok(());
+        }
+        let request = Request { to: self.address().into(), ..Request::default() };
+        let (gas, head, count) =
+            tokio::join!(self.endpoints.gas(self.address(), &request), self.endpoints.recent_head(), self.count());
+        let (gas, head, count) = (gas?, head?, count?);
+        let _above = self.above_ceiling();
+        let fee_cap = self.fee_cap(base_fee(&head), 0)?;
+        for (nonce, _) in damaged.into_iter().filter(|(nonce, _)| (count..last).contains(nonce)) {
+            let Request { to, value, input, name, .. } = request.clone();
+            let gas = gas * (100 + self.sending.gas_percent) / 100;
+            let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
+            entry.signed.push(self.sign(&entry, fee_cap).await?);
+            live.journal.put(entry)?;
+        }
+        Ok(())
     }
 
     /// Keeps nothing on the disk: open transactions are forgotten with the process. A transaction that no node takes is an error at once

@@ -250,6 +250,42 @@ async fn the_ceiling_is_lifted_for_what_must_be_mined_and_for_what_is_before_it(
 }
 
 #[tokio::test]
+async fn a_damaged_transaction_is_set_aside_and_those_behind_it_do_not_wait_for_it() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), quick()).await;
+    for value in 0..3 {
+        sender.submit(request(value)).await.unwrap();
+    }
+    let behind = sender.entry(2).await.unwrap();
+    let directory = Sender::directory(place.path(), scripted::CHAIN, key().address());
+    drop(sender);
+    // None of them was mined, and no node has them any more.
+    chain.lock().unwrap().pool.clear();
+    let file = |nonce: u64| directory.join(format!("{nonce:020}.json"));
+    std::fs::write(file(1), "").unwrap();
+    std::fs::write(directory.join("genesis"), "").unwrap();
+    let refused = Sender::open(endpoints(&[&node]), key(), place.path(), quick()).await;
+    assert!(matches!(refused, Err(Error::File { .. })));
+    let sender = open(&[&node], place.path(), Sending { set_aside: true, ..quick() }).await;
+    assert_eq!(sender.damaged().await, [file(1).with_extension("damaged")]);
+    assert!(file(1).with_extension("damaged").exists());
+    let filler = sender.entry(1).await.unwrap();
+    assert_eq!((filler.to, filler.value, filler.name), (key().address().into(), U256::ZERO, None));
+    sender.tick().await.unwrap();
+    chain.lock().unwrap().mine(&[]);
+    sender.wait(2).await.unwrap();
+    assert_eq!(bytes(&sender.entry(2).await.unwrap()), bytes(&behind));
+    // One that is mined, or the last, needs nothing in its place.
+    drop(sender);
+    std::fs::write(file(0), "{").unwrap();
+    let sender = open(&[&node], place.path(), Sending { set_aside: true, ..quick() }).await;
+    assert_eq!((sender.damaged().await.len(), sender.entry(0).await), (1, None));
+    assert_eq!(sender.submit(request(3)).await.unwrap(), 3);
+}
+
+#[tokio::test]
 async fn a_transaction_behind_one_that_no_node_takes_says_why_that_one_waits() {
     let chain = Chain::new();
     let node = Node::start(&chain).await;
