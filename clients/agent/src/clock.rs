@@ -5,6 +5,20 @@ use std::time::{Duration, Instant, SystemTime};
 
 use muster_client::Head;
 
+/// The later of the machine's time and the newest block's: results are kept for some days from then on.
+pub fn latest(chain: Option<u64>) -> u64 {
+    machine().as_secs().max(chain.unwrap_or_default())
+}
+
+/// The earlier of the two. Results are removed by it: a machine whose clock jumps ahead must not lose them.
+pub fn earliest(chain: Option<u64>) -> u64 {
+    machine().as_secs().min(chain.unwrap_or_default())
+}
+
+fn machine() -> Duration {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
+}
+
 /// The expected time of the next block.
 #[derive(Default)]
 pub struct Clock {
@@ -24,7 +38,7 @@ impl Clock {
 
     /// Seconds since 1970.
     pub fn now(&self) -> u64 {
-        self.reckon(Instant::now(), SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default())
+        self.reckon(Instant::now(), machine())
     }
 
     fn note(&mut self, block: u64, timestamp: u64, at: Instant) {
@@ -51,6 +65,15 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_outlive_a_clock_that_is_wrong() {
+        let (past, future) = (Some(1), Some(u64::MAX));
+        assert!(latest(past) > 1 && latest(future) == u64::MAX);
+        assert!(earliest(past) == 1 && earliest(future) < u64::MAX);
+        // Before any block was seen, nothing is removed.
+        assert_eq!(earliest(None), 0);
+    }
 
     #[test]
     fn a_deadline_passes_on_a_quiet_chain() {

@@ -279,23 +279,23 @@ impl Journal {
         self.db.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the stores have a result, and for how many days they must keep it; without days, for ever.
-    pub fn keep(&self, object: Object, days: f64) -> Result<()> {
+    /// Notes that the stores have a result, and for how many days from `now` on they must keep it; without days, for ever.
+    pub fn keep(&self, object: Object, days: f64, now: u64) -> Result<()> {
         if days > 0.0 {
             let seconds = (days * 86_400.0) as i64;
             self.db().execute(
-                "INSERT INTO kept VALUES (?, ?, unixepoch() + ?) ON CONFLICT DO UPDATE SET until = excluded.until",
-                params![object.name(), matches!(object, Object::Sealed(_)), seconds],
+                "INSERT INTO kept VALUES (?, ?, ? + ?) ON CONFLICT DO UPDATE SET until = excluded.until",
+                params![object.name(), matches!(object, Object::Sealed(_)), now as i64, seconds],
             )?;
         }
         Ok(())
     }
 
-    /// Results whose days are over.
-    pub fn outdated(&self) -> Result<Vec<Object>> {
+    /// Results whose days are over `now`.
+    pub fn outdated(&self, now: u64) -> Result<Vec<Object>> {
         let db = self.db();
-        let mut query = db.prepare("SELECT name, sealed FROM kept WHERE until <= unixepoch()")?;
-        let rows = query.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))?;
+        let mut query = db.prepare("SELECT name, sealed FROM kept WHERE until <= ?")?;
+        let rows = query.query_map([now as i64], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))?;
         let mut objects = Vec::new();
         for row in rows {
             let (name, sealed) = row?;
@@ -569,18 +569,16 @@ mod tests {
         let journal = Journal::open(place.path(), 1, Address::ZERO, None).unwrap();
         let plain = |byte| Object::Plain(B256::repeat_byte(byte));
         let (over, week, for_good) = (Object::Sealed(B256::repeat_byte(1)), plain(2), plain(3));
-        // Less than a second.
-        journal.keep(over, 1e-9).unwrap();
-        journal.keep(week, 7.0).unwrap();
-        journal.keep(for_good, 0.0).unwrap();
-        assert_eq!(journal.outdated().unwrap(), [over]);
+        journal.keep(over, 1.0, 0).unwrap();
+        journal.keep(week, 7.0, 0).unwrap();
+        journal.keep(for_good, 0.0, 0).unwrap();
+        let after = |days: u64| journal.outdated(days * 86_400).unwrap();
+        assert_eq!((after(0), after(1)), (vec![], vec![over]));
         journal.removed(over).unwrap();
-        assert_eq!(journal.outdated().unwrap(), []);
+        assert_eq!((after(1), after(7)), (vec![], vec![week]));
         // A result stored again is kept anew.
-        journal.keep(week, 1e-9).unwrap();
-        assert_eq!(journal.outdated().unwrap(), [week]);
-        journal.keep(week, 7.0).unwrap();
-        assert_eq!(journal.outdated().unwrap(), []);
+        journal.keep(week, 7.0, 86_400).unwrap();
+        assert_eq!((after(7), after(8)), (vec![], vec![week]));
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::executor::{Card, Executor};
 use crate::golden::Proof;
 use crate::journal::Journal;
 use crate::metrics::Metrics;
-use crate::say;
 use crate::stream::Streams;
+use crate::{clock, say};
 
 /// The shortest time between two posts of the same alert.
 const REPEAT: Duration = Duration::from_mins(10);
@@ -149,10 +149,17 @@ impl Shared {
         }
     }
 
+    /// The time of the newest block that was seen.
+    pub fn chain_time(&self) -> Option<u64> {
+        self.chain.muster.endpoints().pulse().head().map(|head| head.timestamp)
+    }
+
     /// Removes expired results, now and every hour.
     pub async fn sweep(self: Arc<Self>) {
         loop {
-            match self.journal.outdated() {
+            // Without it nothing is known to be over.
+            let _ = self.chain.head().await;
+            match self.journal.outdated(clock::earliest(self.chain_time())) {
                 Ok(objects) => {
                     for object in objects {
                         let failed = self.results.remove(object).await;

@@ -17,7 +17,7 @@ use crate::journal::{Job, Stage};
 use crate::said::Fault;
 use crate::shared::Shared;
 use crate::stream::Showing;
-use crate::{config, die, models, say};
+use crate::{clock, config, die, models, say};
 
 /// Codes of error reports. No node could run the task:
 pub const CODE_TASK: u8 = 1;
@@ -311,7 +311,7 @@ impl Work {
             }
         }
         let object = if sealed.is_some() { Object::Sealed(seal.name()) } else { Object::Plain(self.job.value) };
-        self.shared.journal.keep(object, self.shared.config.store.keep_days)?;
+        self.shared.journal.keep(object, self.shared.config.store.keep_days, clock::latest(self.shared.chain_time()))?;
         self.job.stage = Stage::Stored;
         self.shared.journal.put(&self.job)?;
         Ok(())
