@@ -29,6 +29,10 @@ const NOISE: usize = 2_048;
 const NOISY: u32 = 200;
 /// How often its card is checked while it runs.
 const LOOK: Duration = Duration::from_secs(5);
+/// How often the length of its result is, and the longest unless another is set.
+const MEASURE: Duration = Duration::from_secs(1);
+/// See `MEASURE`.
+const LONGEST: u64 = 1 << 30;
 /// The longest text of a reason.
 const REASON: usize = 4_096;
 /// Leads an executor's process group, and kills all of it when the other end of its standard input closes.
@@ -270,6 +274,8 @@ pub struct Executor {
     settings: config::Executor,
     /// The visible GPU, by its UUID.
     gpu: Option<String>,
+    /// The longest result, in bytes.
+    longest: u64,
     /// Its starts so far.
     starts: u64,
     /// The tasks given to it so far.
@@ -315,6 +321,7 @@ pub struct Asked {
     run: Run,
     /// The task with the paths inside, if it is kept apart.
     told: Option<Run>,
+    longest: u64,
     /// The number of its start.
     start: u64,
     answer: oneshot::Receiver<Said>,
@@ -324,7 +331,15 @@ pub struct Asked {
 impl Executor {
     /// One that is started when it is needed.
     pub fn new(node: &str, settings: &config::Executor) -> Self {
-        Self { node: node.into(), settings: settings.clone(), gpu: None, starts: 0, given: 0, running: None }
+        let (node, settings) = (node.into(), settings.clone());
+        Self { node, settings, gpu: None, longest: LONGEST, starts: 0, given: 0, running: None }
+    }
+
+    /// The same with the longest result, in bytes: it is killed when one is longer, before that fills the agent's disk.
+    #[must_use]
+    pub fn at_most(mut self, longest: u64) -> Self {
+        self.longest = longest;
+        self
     }
 
     /// Sets the GPU visible from its next start on, by its UUID; all, without one.
@@ -460,14 +475,14 @@ impl Executor {
     pub async fn ask(&mut self, run: &Run, show: Option<&Arc<Show>>) -> Result<Asked> {
         self.start().await?;
         self.given += 1;
-        let start = self.starts;
+        let (start, longest) = (self.starts, self.longest);
         let running = self.running.as_mut().context("it is running")?;
         running.noise.store(NOISY, std::sync::atomic::Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         if !running.ready.kinds.contains(&run.kind) {
             let reason = format!("the executor runs no tasks of kind {}", run.kind);
             let _ = sender.send(Said::Failed { id: run.id.clone(), fault: Fault::World, reason });
-            return Ok(Asked { run: run.clone(), told: None, start, answer, asked: Arc::default() });
+            return Ok(Asked { run: run.clone(), told: None, longest, start, answer, asked: Arc::default() });
         }
         if let Some(home) = self.settings.environment.get("HF_HOME") {
             hub::used(Path::new(home), &run.models);
@@ -485,7 +500,7 @@ impl Executor {
         }
         let line = line.to_string() + "\n";
         running.pending().waited_for.insert(run.id.clone(), sender);
-        let asked = Asked { run: run.clone(), told, start, answer, asked: running.asked.clone() };
+        let asked = Asked { run: run.clone(), told, longest, start, answer, asked: running.asked.clone() };
         running.writing = true;
         running.stdin.write_all(line.as_bytes()).await?;
         running.stdin.flush().await?;
@@ -560,12 +575,21 @@ impl Asked {
     /// The result. If this is dropped before, nobody waits for the task any more.
     ///
     /// # Errors
-    /// If the executor is unusable: it has ended, or broken the protocol.
+    /// If the executor is unusable: it has ended, or broken the protocol, or its result is too long.
     pub async fn answer(mut self) -> Result<Ran> {
-        match (&mut self.answer).await {
+        let output = self.told.as_ref().unwrap_or(&self.run).output.clone();
+        let said = tokio::select! {
+            said = &mut self.answer => said,
+            length = outgrows(&output, self.longest) => {
+                // It would fill the disk, on which the agent writes what it reveals.
+                clear(&output).context("the result cannot be removed")?;
+                bail!("the result grew to {length} bytes, above the {} of `longest`", self.longest);
+            }
+        };
+        match said {
             Ok(Said::Done { .. }) => {
                 if let Some(told) = &self.told {
-                    take(&told.output, &self.run.output).context("the result cannot be taken")?;
+                    take(&told.output, &self.run.output, self.longest).context("the result cannot be taken")?;
                 }
                 let result = std::fs::metadata(&self.run.output).ok();
                 ensure!(
@@ -598,6 +622,17 @@ impl Drop for Asked {
     }
 }
 
+/// Waits until a file is longer than this, and returns its length.
+async fn outgrows(file: &Path, longest: u64) -> u64 {
+    loop {
+        tokio::time::sleep(MEASURE).await;
+        let length = std::fs::symlink_metadata(file).map_or(0, |file| file.len());
+        if length > longest {
+            return length;
+        }
+    }
+}
+
 /// Copies a task's input into the folder shared with an executor that is kept apart.
 fn pass(run: &Run, place: &Path) -> Result<Run> {
     let id: String = run.id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').collect();
@@ -611,13 +646,17 @@ fn pass(run: &Run, place: &Path) -> Result<Run> {
     Ok(Run { input, output, ..run.clone() })
 }
 
-/// Takes a result written by another user: only a plain file, never a link that could lead to the agent's files.
-fn take(from: &Path, to: &Path) -> Result<()> {
+/// Takes a result written by another user: only a plain file, never a link that could lead to the agent's files. A file of holes takes no
+/// room there, and would here, so its length is bounded.
+fn take(from: &Path, to: &Path, longest: u64) -> Result<()> {
     use rustix::fs::{open, Mode, OFlags};
+    use std::io::Read;
     let file = open(from, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
-    let mut file = std::fs::File::from(file);
-    ensure!(file.metadata()?.is_file(), "it is no file");
-    std::io::copy(&mut file, &mut std::fs::File::create(to)?)?;
+    let file = std::fs::File::from(file);
+    let there = file.metadata()?;
+    ensure!(there.is_file(), "it is no file");
+    ensure!(there.len() <= longest, "it has {} bytes, above the {longest} of `longest`", there.len());
+    std::io::copy(&mut file.take(longest), &mut std::fs::File::create(to)?)?;
     Ok(())
 }
 
@@ -792,7 +831,7 @@ mod tests {
         assert!(rustix::process::test_kill_process_group(group).is_err(), "it is still there");
         // A link in place of a result is not followed.
         std::os::unix::fs::symlink(&key, place.path().join("link")).unwrap();
-        assert!(take(&place.path().join("link"), &run.output).is_err());
+        assert!(take(&place.path().join("link"), &run.output, LONGEST).is_err());
     }
 
     #[tokio::test]
@@ -980,6 +1019,36 @@ mod tests {
         assert!(before > 0, "the grandchild was there");
         tokio::time::sleep(Duration::from_millis(400)).await;
         assert_eq!(length(), before, "and is no more");
+    }
+
+    #[tokio::test]
+    async fn a_result_that_grows_and_grows_ends_it_and_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let run = run(place.path());
+        let grows =
+            format!("{READY} read l; while true; do head -c 100000 /dev/zero >> {}; sleep 0.02; done", run.output.display());
+        let mut executor = executor(&grows).at_most(1 << 20);
+        match executor.run(&run, Duration::from_mins(1)).await {
+            Ran::Failed(Fault::Node, reason) => assert!(reason.contains("above the 1048576 of `longest`"), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+        assert!(executor.running.is_none());
+        // It may have begun another before it was killed.
+        assert!(std::fs::metadata(&run.output).map_or(0, |file| file.len()) < 1 << 20);
+    }
+
+    #[test]
+    fn a_result_that_is_too_long_is_not_taken() {
+        let place = tempfile::tempdir().unwrap();
+        let (from, to) = (place.path().join("from"), place.path().join("to"));
+        let file = std::fs::File::create(&from).unwrap();
+        // Of holes: it takes no room.
+        file.set_len(1 << 40).unwrap();
+        let error = take(&from, &to, 1 << 20).unwrap_err();
+        assert!(error.to_string().contains("it has 1099511627776 bytes") && !to.exists(), "{error}");
+        file.set_len(1 << 20).unwrap();
+        take(&from, &to, 1 << 20).unwrap();
+        assert_eq!(std::fs::metadata(&to).unwrap().len(), 1 << 20);
     }
 
     #[tokio::test]

@@ -181,7 +181,8 @@ impl Shared {
     /// A node's executor, which others may share.
     pub fn card(&self, node: &config::Node) -> Arc<Card> {
         let mut cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Card::new(Executor::new(node.card(), &node.executor)));
+        let longest = self.config.store.longest;
+        let new = || Arc::new(Card::new(Executor::new(node.card(), &node.executor).at_most(longest)));
         cards.entry(node.card().into()).or_insert_with(new).clone()
     }
 
