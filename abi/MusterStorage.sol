@@ -293,9 +293,10 @@ contract MusterStorage {
         uint8 held;
     }
 
-    /// A priority pool: the queue of one group, or the excluded nodes. A queued task's key is its value (38 bits, see
-    /// contracts/core/src/value.rs) and the complement of its id (26 bits). An excluded node's key is the complement of
-    /// the time of its return (32 bits) and its number (32 bits).
+    /// A priority pool: the queue of one group, or the excluded nodes. A queued task's key is its value (38 bits) and the complement of its
+    /// id (26 bits). Let v be the fee's part for one node times 2^31, divided by the estimate and rounded down. The value is v's length in
+    /// bits (7 bits), then the 31 bits after v's first, zeros where v has fewer. An excluded node's key is the complement of the time of its
+    /// return (32 bits) and its number (32 bits).
     struct Pool {
         /// Greatest key; 0 when empty.
         uint64 best;
@@ -600,7 +601,9 @@ contract MusterStorage {
     /// Nodes and their tasks. Key: the node's number, from 1.
     mapping(uint256 => NodeRecord) internal nodes;
     /// The sampler's tree of idle nodes, and with 2^58 added to the key that of active ones: those that have joined, paused ones
-    /// only until a draw of validators meets them. Bytes 0 to 30 of a word, from the right, bound what is below; byte 31 is a mark. Key:
+    /// only until a draw of validators meets them. Bytes 0 to 30 of a word, from the right, bound what is below: the sum of 2^class
+    /// of the nodes. With m its lower three bits and e the others, a byte stands for m where e is 0, else for (8 + m) 2^(e - 1). Byte 31 is
+    /// not 0 once written; in a VRAM size's word it is 1 + the levels of words below. Key:
     /// `1 << 57` for the root; `1 << 56 | i` for the sizes from 31 i on; `vram << 32 | 0xff << 24` for a VRAM size;
     /// `vram << 32 | level << 24 | i` for the words below it.
     mapping(uint256 => bytes32) internal branches;
@@ -627,10 +630,10 @@ contract MusterStorage {
     /// Queues, and the pool of nodes that wait apart. Key: the queue's number, or 2^32 - 1.
     mapping(uint256 => Pool) internal pools;
     /// Words of all tournament trees: at level 0 the keys, above it the greatest key of each word below. A value below 2^32 in a pool's is
-    /// no key: 1 for none, else 1 + the free place that is used after this free one, counted from 1. Key: `tree << 29 | level << 24 | place
-    /// >> (2 level + 2)`. Trees of a pool: its number for its keys, `2^32 + number` for the complements (from level 1 up). Trees of the
-    /// network: `(2 << 32) + grade` for the best key by VRAM, `3 << 32` for the complement of the worst by queue, `4 << 32` for stake + 1
-    /// by node number - 1.
+    /// no key: 1 for none, else 1 + the free place that is used after this free one, counted from one. A pool of one place
+    /// (`slots`) has its key in its own record alone. Key: `tree << 29 | level << 24 | place >> (2 level + 2)`. Trees of a pool: its number
+    /// for its keys, `2^32 + number` for the complements (from level 1 up). Trees of the network: `(2 << 32) + grade` for the best key by
+    /// VRAM, `3 << 32` for the complement of the worst by queue, `4 << 32` for stake + 1 by node number - 1.
     mapping(uint256 => uint64[4]) internal tournamentTrees;
     /// How applications' groups are chosen by ratings. Key: the application.
     mapping(address => ProfileRecord) internal profiles;
