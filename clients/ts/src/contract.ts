@@ -225,8 +225,11 @@ async function once<name extends CallName>(
     asked.catch(() => {});
     return asked;
   };
-  const tried = early(attempt);
-  const estimated = early(() => patiently(client, () => getAction(client, estimateContractGas, "estimateContractGas")(call as never)));
+  // At `latest` the time is the newest block's: on a quiet chain a deadline that has passed would seem to be ahead. viem prepares at `latest`.
+  const next = { blockTag: "pending" };
+  const tried = early(() => attempt(next));
+  const estimating = { ...call, ...next, prepare: false };
+  const estimated = early(() => patiently(client, () => getAction(client, estimateContractGas, "estimateContractGas")(estimating as never)));
   const code = functionOf(functionName).outputs.length ? undefined : early(() => patiently(client, () => getAction(client, getCode, "getCode")({ address })));
   try {
     // A node refuses transactions signed for another chain without saying which it is; and a wallet may send them there.

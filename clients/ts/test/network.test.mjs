@@ -399,6 +399,19 @@ describe("a network that validates every committed answer", () => {
   });
 });
 
+test("what only the clock allows is done, though no block has come since", async () => {
+  const network = await startNetwork({ nodes: [{ behaviour: "silent" }], drive: false });
+  try {
+    const { client, nodes } = network;
+    const { id } = await client.createTask({ kind: 1, value: FEE, dispatch: true });
+    await client.request({ method: "evm_increaseTime", params: [86_400] });
+    await client.expireTask({ id, node: nodes[0].number });
+    assert.equal((await client.getTask({ id })).status, "timedOut");
+  } finally {
+    await network.stop();
+  }
+});
+
 describe("a quiet network of one slow node, where nobody else does anything", () => {
   let network;
   before(async () => {
@@ -688,11 +701,13 @@ describe("a chain whose blocks hold what no estimate knows", () => {
     network = await startNetwork({ nodes: [silent, silent, silent, silent], drive: false });
   });
   after(() => network?.stop());
-  /** A client whose node estimates in the newest block, where no draw is due that the next one will make. */
+  /** A client whose node tries and estimates in the newest block, where no draw is due that the next one will make. */
   const behind = () => {
     const spy = spied(network, network.client.account);
     spy.answers = async (method, params) =>
-      method === "eth_estimateGas" ? network.client.request({ method, params: [params[0], "latest"] }) : undefined;
+      ["eth_call", "eth_estimateGas"].includes(method) && [undefined, "pending"].includes(params[1])
+        ? network.client.request({ method, params: [params[0], "latest"] })
+        : undefined;
     return spy;
   };
 
