@@ -14,6 +14,7 @@ import { openInput, openWith } from "../dist/private.js";
 import { cidOf } from "../dist/stores/ipfs.js";
 import { commitmentOf, saltOf, sealResult } from "../dist/seal.js";
 import { StreamProblemError, answerTexts, streamReader } from "../dist/stream.js";
+import { lotOf } from "../dist/verify/index.js";
 
 const { digestOf, modelId, objectName, openResult, parse, stringify } = muster;
 const ADDRESS = `0x${"5a".repeat(20)}`;
@@ -124,6 +125,12 @@ test("seals and commitments are those of the Rust library", async () => {
     assert.deepEqual(await openResult(hexToBytes(`0x${object}`), whose), bytes);
   }
   for (const { commitment, ...opened } of commitments) assert.equal(commitmentOf({ ...opened, id: BigInt(opened.id) }), commitment);
+});
+
+test("lots are the contract's", () => {
+  const { lots } = JSON.parse(readFileSync(new URL("../../vectors.json", import.meta.url), "utf8"));
+  assert.ok(lots.length > 0);
+  for (const { hash, id, lot } of lots) assert.equal(lotOf(hash, BigInt(id)), BigInt(lot));
 });
 
 test("private inputs and results are those of the Rust library", async () => {

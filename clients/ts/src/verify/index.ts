@@ -49,7 +49,7 @@ const RESCHEDULED = 4;
 const STABLE_DIFFUSION = 0;
 const ONE = 1n << 64n;
 
-/** The number below 10,000 that a block's hash draws for a task: the first of the contract's random numbers (docs/dispatching.md). */
+/** The number below 10,000 that a block's hash draws for a task: the first of the contract's random numbers (docs/validation.md). */
 export function lotOf(hash: Hex, id: bigint): bigint {
   const [seed, n] = [keccak256(concatHex([hash, numberToHex(id, { size: 8 })])), 10_000n];
   for (let i = 0n; ; i++) {

@@ -12,6 +12,7 @@ mod refusals;
 mod rehearsal;
 mod scores;
 mod storage;
+mod vectors;
 mod weight;
 
 use ethers::types::{U256, U512};
