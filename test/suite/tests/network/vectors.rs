@@ -40,7 +40,7 @@ fn vectors_are_what_the_contract_computes() {
     });
     let path = root().join("clients/vectors.json");
     let text = fs::read_to_string(&path).unwrap();
-    // What is before them is other tests' affair.
+    // Other tests read the sections before them.
     let (before, _) = text.split_once(FROM).expect("the sections are there");
     let written = format!("{before}{FROM}[\n{}\n  ],\n  \"keys\": [\n{}\n  ]\n}}\n", lots.join(",\n"), keys.join(",\n"));
     if env::var_os("NEW").is_some() {
