@@ -175,7 +175,7 @@ cards, drivers and a network's own roughness must be measured with them.\n\
         let _ = write!(
             page,
             "| crate | `image_hasher` 3.1.1 with `image` 0.25.10, without `fast_image_resize` |\n\
-| algorithm | `HashAlg::{:?}`: nine brightnesses in each of eight rows, a bit for each two neighbours, set if the right one is brighter |\n\
+| algorithm | `HashAlg::{:?}`: the image in grey, (2126 red + 7152 green + 722 blue) / 10000 rounded down, is resized to nine brightnesses in each of eight rows; a bit for each two neighbours, set if the right one is brighter |\n\
 | size, filter | 8 by 8 bits, `FilterType::Lanczos3` |\n\
 | preprocessing | none: neither `preproc_dct` nor `preproc_diff_gauss` |\n\
 | order of bits | `BitOrder::LsbFirst`; the first of the eight bytes is the most significant |\n\
