@@ -129,10 +129,11 @@ export async function prepare({ functionName, args, value }: Call): Promise<Pric
   const client = chainClient();
   if (!client) throw new Error("Connect a wallet, or have the page configured with an RPC endpoint of the chain, to see the price.");
   const account = wallet.account ?? NOBODY;
-  const call = { address: config.muster as Address, abi: musterAbi, functionName, args, account, value } as never;
+  // At `latest` the time is the newest block's: on a quiet chain a deadline that has passed would seem to be ahead. viem prepares at `latest`.
+  const call = { address: config.muster as Address, abi: musterAbi, functionName, args, account, value, blockTag: "pending" };
   try {
-    await client.simulateContract(call);
-    const [gas, price] = await Promise.all([client.estimateContractGas(call), client.getGasPrice()]);
+    await client.simulateContract(call as never);
+    const [gas, price] = await Promise.all([client.estimateContractGas({ ...call, prepare: false } as never), client.getGasPrice()]);
     return { gas, limit: (gas * 6n) / 5n + MARGIN, cost: gas * price };
   } catch (error) {
     throw new Error(refusal(error));
