@@ -15,6 +15,9 @@ pub fn earliest(chain: Option<u64>) -> u64 {
     machine().as_secs().min(chain.unwrap_or_default())
 }
 
+/// How long a new clock waits for a block before it believes the machine, and by how much the machine may be ahead all the same.
+const UNSURE: Duration = Duration::from_secs(5);
+
 fn machine() -> Duration {
     SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
 }
@@ -28,6 +31,8 @@ pub struct Clock {
     shown: Option<(u64, Instant)>,
     /// Whether a block came while this clock ran, so that the machine's own clock is not needed.
     live: bool,
+    /// When the first block was seen.
+    begun: Option<Instant>,
 }
 
 impl Clock {
@@ -41,7 +46,19 @@ impl Clock {
         self.reckon(Instant::now(), machine())
     }
 
+    /// The newest block's time, while the machine's is much later and may be wrong: the next block will show it.
+    pub fn doubted(&self) -> Option<u64> {
+        self.doubts(Instant::now(), machine())
+    }
+
+    fn doubts(&self, at: Instant, machine: Duration) -> Option<u64> {
+        let new = self.begun.is_some_and(|begun| at.saturating_duration_since(begun) < UNSURE);
+        let ahead = |shown: &u64| *shown + UNSURE.as_secs() < machine.as_secs();
+        self.shown(at).filter(|shown| new && !self.live && ahead(shown))
+    }
+
     fn note(&mut self, block: u64, timestamp: u64, at: Instant) {
+        self.begun.get_or_insert(at);
         self.live |= self.block.is_some_and(|known| known < block);
         // A node that is behind shows an older block.
         self.block = self.block.max(Some(block));
@@ -87,6 +104,22 @@ mod tests {
         // A chain whose time was moved is ahead of every machine.
         clock.note(7, 5_000, after(40));
         assert_eq!(clock.reckon(after(50), machine(50)), 5_010);
+    }
+
+    #[test]
+    fn a_machine_that_is_ahead_is_doubted_until_a_block_comes_or_none_does() {
+        let (mut clock, begun) = (Clock::default(), Instant::now());
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        let machine = Duration::from_secs;
+        assert_eq!(clock.doubts(begun, machine(9_000)), None);
+        clock.note(7, 1_000, begun);
+        assert_eq!(clock.doubts(after(1), machine(9_001)), Some(1_001));
+        // A right clock is a little ahead of the newest block.
+        assert_eq!(clock.doubts(after(1), machine(1_006)), None);
+        // The newest block is old.
+        assert_eq!(clock.doubts(after(5), machine(9_005)), None);
+        clock.note(8, 1_002, after(2));
+        assert_eq!(clock.doubts(after(2), machine(9_002)), None);
     }
 
     #[test]

@@ -42,6 +42,8 @@ const WEIGHING: Duration = Duration::from_secs(15);
 const CALLS: u32 = 4;
 /// After this time without the chain a node does not count as ready.
 const BLIND: Duration = Duration::from_mins(1);
+/// The rest between two looks while the machine's clock may be wrong.
+const DOUBT: Duration = Duration::from_millis(500);
 /// The longest rest after failed looks.
 const REST: Duration = Duration::from_mins(1);
 
@@ -529,6 +531,10 @@ impl Node {
     /// those that the node's name promises, or if it takes longer than the task may. Only for the node's `own` present task.
     fn begin(&mut self, job: &Job, own: bool) -> Result<()> {
         if self.working.is_some() || !own {
+            return Ok(());
+        }
+        if self.clock.doubted().is_some_and(|shown| shown < job.deadline) {
+            self.due = Some(Instant::now() + DOUBT);
             return Ok(());
         }
         let left = job.deadline.saturating_sub(self.clock.now());

@@ -12,7 +12,7 @@ use axum::extract::Path;
 use axum::routing::{get as get_at, post};
 use muster_client::{digest_of, show_amount, Account, Event, IMuster, Opening};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, inputs_by, journal, Agent, Running, Site, VRAM};
-use muster_fleet::world::LEAST;
+use muster_fleet::world::{embedded_at, World, LEAST, STAKE_UNIT};
 
 async fn status(site: &Site, agent: &Agent) -> u8 {
     match site.node_of(agent.key).await {
@@ -1103,6 +1103,26 @@ async fn what_it_is_too_late_for_it_ends_itself() {
     assert!(agent.log().matches("the self-test passed").count() < 5, "it does not try again and again: {}", agent.log());
     let id = site.task(&application, gpt(0), "in time", 70_000).await;
     site.event("an answer", |event| if let Event::TaskSucceeded(e) = event { (e.id == id).then_some(()) } else { None }).await;
+}
+
+/// Here the chain is years behind the machine, as for a machine whose clock was set wrong.
+#[tokio::test]
+async fn a_machine_whose_clock_is_ahead_at_the_start_does_not_give_up_its_task() {
+    let world = World::on(Some(Box::leak(Box::new(embedded_at(1_500_000_000)))), (STAKE_UNIT, LEAST.into()), None, &[]).await;
+    let mut site = Site::of(world, &[]).await;
+    let (agent, mut running) = working(&mut site).await;
+    running.kill();
+    let application = site.account(10_000_000).await;
+    let id = drawn(&site, &agent, &application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "meanwhile").await;
+    let _running = agent.start(None);
+    let end = site.until("an end", async || {
+        site.events().await.into_iter().find_map(|event| match event {
+            Event::TaskSucceeded(e) if e.id == id => Some(0),
+            Event::TaskErrorReported(e) if e.id == id => Some(e.code),
+            _ => None,
+        })
+    });
+    assert_eq!(end.await, 0, "{}", agent.log());
 }
 
 #[tokio::test]

@@ -36,9 +36,14 @@ pub fn remote() -> Option<String> {
 
 /// A node in this process.
 pub fn embedded() -> Devnode {
+    embedded_at(1_800_000_000)
+}
+
+/// The same, whose clock stands at this time.
+pub fn embedded_at(seconds: u64) -> Devnode {
     let mut config = Config::default();
     // Stands still unless moved: every figure repeats exactly.
-    config.chain.clock = Clock::Manual(1_800_000_000);
+    config.chain.clock = Clock::Manual(seconds);
     Devnode::start(config).expect("the embedded node starts")
 }
 
