@@ -104,10 +104,19 @@ impl Answers {
         }
     }
 
-    /// Calls as `call`, even if gas costs more than the configuration allows: an answer that is not revealed is slashed.
+    /// Calls as `call`, even if gas costs more than the configuration allows or the disk fails: an answer that is not revealed is slashed.
     async fn call_at_any_price(&self, name: &str, input: impl Into<Bytes>) -> Result<Called> {
-        let _above = self.account.sender().above_ceiling();
-        self.call(name, input).await
+        let sender = self.account.sender();
+        let _guards = (sender.above_ceiling(), sender.without_disk());
+        let called = self.call(name, input).await;
+        if let Some(why) = sender.unwritten().await {
+            self.alert_disk(&why);
+        }
+        called
+    }
+
+    fn alert_disk(&self, why: &str) {
+        self.shared.alert(&self.name, "disk", &format!("it reveals without writing that down: {why}"));
     }
 
     fn put(&self, job: &Job) -> Result<()> {
@@ -367,7 +376,10 @@ impl Answers {
     async fn send_reveal(&self, job: &mut Job) -> Result<()> {
         if job.stage != Stage::Revealing {
             job.stage = Stage::Revealing;
-            self.put(job)?;
+            // The chain shows later whether it was sent.
+            if let Err(error) = self.put(job) {
+                self.alert_disk(&format!("{error:#}"));
+            }
         }
         die::at("revealing");
         let call = IMuster::revealCall {

@@ -108,6 +108,8 @@ pub struct Node {
     heed: Heed,
     /// The end of the last rest that the log names.
     rests: u64,
+    /// The open jobs at the last look.
+    jobs: Vec<Job>,
 }
 
 /// Whether a task's deadline has passed, so that no answer counts any more.
@@ -159,6 +161,7 @@ impl Node {
             held: Vec::new(),
             heed: Heed::default(),
             rests: 0,
+            jobs: Vec::new(),
         })
     }
 
@@ -207,6 +210,9 @@ impl Node {
                         tracing::warn!("{}: {error:#}", self.name());
                     } else {
                         self.shared.alert(self.name(), "error", &format!("{error:#}"));
+                        if let Err(error) = self.reveal_anyway().await {
+                            tracing::warn!("{}: {error:#}", self.name());
+                        }
                     }
                     rest = self.rest_after(rest);
                     rest
@@ -241,6 +247,27 @@ impl Node {
         let jobs = self.shared.journal.open_jobs(self.number()).unwrap_or_default();
         let owes = jobs.iter().any(|job| job.redundancy > 0 && (Stage::Sent..Stage::Revealed).contains(&job.stage));
         (last * 2).min(if owes { self.shared.config.look_every() } else { REST })
+    }
+
+    /// Reveals what is open after a look that failed, as all do on a disk that takes no more.
+    async fn reveal_anyway(&self) -> Result<()> {
+        let number = self.number();
+        let owed = Stage::Sent..Stage::Revealed;
+        let mut jobs = self.shared.journal.open_jobs(number).unwrap_or_else(|_| self.jobs.clone());
+        jobs.retain(|job| job.redundancy > 0 && owed.contains(&job.stage));
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let muster = &self.shared.chain.muster;
+        let head = muster.endpoints().recent_head().await?;
+        let running = muster.read(IMuster::runningTaskCall { number }).await?;
+        let running = Some(running).filter(|task| task.id > 0);
+        for mut job in jobs {
+            if let Err(error) = self.answers().reveal(&mut job, &head, running.as_ref()).await {
+                tracing::warn!("{}: task {}: {error:#}", self.name(), job.task);
+            }
+        }
+        Ok(())
     }
 
     /// Looks once, and acts; returns the reason to end, if there is one.
@@ -301,6 +328,7 @@ impl Node {
             }
         }
         jobs.retain(|job| job.stage != Stage::Over);
+        self.jobs.clone_from(&jobs);
         shared.watch_tasks(number, jobs.iter().map(|job| job.task).collect());
         self.report_models(&view).await?;
         if let Some(gpu) = &self.gpu {

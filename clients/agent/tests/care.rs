@@ -1212,6 +1212,67 @@ async fn what_it_has_committed_to_is_revealed_whatever_gas_costs() {
     succeeds(&site, second).await;
 }
 
+/// As on a file system that is only read any more.
+#[tokio::test]
+async fn what_it_has_committed_to_is_revealed_although_the_disk_takes_nothing() {
+    let mut site = Site::new(&[("scorePool", 3)]).await;
+    if !site.world.travels("what_it_has_committed_to_is_revealed_although_the_disk_takes_nothing") {
+        return;
+    }
+    let (agent, _running) = working(&mut site).await;
+    let own = site.node_of(agent.key).await;
+    let others = others(&mut site, own).await;
+    let application = site.account(10_000_000).await;
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(2) }, "three at once", 300_000).await;
+    let committed = || journal(&agent).is_some_and(|jobs| jobs.iter().any(|(_, stage, _)| stage == "committed"));
+    site.until("the agent commits", async || committed().then_some(())).await;
+    let state = agent.home.join("state");
+    let directory = transactions(&agent).pop().unwrap().parent().unwrap().to_path_buf();
+    std::fs::rename(&directory, agent.home.join("away")).unwrap();
+    let database = rusqlite::Connection::open(state.join("journal.sqlite")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    commit_all(&site, id, &others).await;
+    let reveals = |event: &Event| matches!(event, Event::AnswerRevealed(e) if (e.id, e.node) == (id, own)).then_some(());
+    site.event("the agent reveals", reveals).await;
+    site.until("it says so", async || agent.log().contains("it reveals without writing that down").then_some(())).await;
+    // Then the disk takes something again.
+    database.execute_batch("ROLLBACK").unwrap();
+    std::fs::rename(agent.home.join("away"), &directory).unwrap();
+    let revealed = || journal(&agent).is_some_and(|jobs| jobs.iter().any(|(_, stage, _)| stage == "revealed"));
+    site.until("it goes on", async || revealed().then_some(())).await;
+}
+
+/// An opening of the others.
+const OTHERS: Opening = Opening { kind: 1, value: B256::with_last_byte(1), salt: B256::repeat_byte(7) };
+
+/// Two nodes beside an agent's, whose accounts act by hand.
+async fn others(site: &mut Site, own: u32) -> Vec<(Account, u32)> {
+    let mut others = Vec::new();
+    for node in [own + 1, own + 2] {
+        let account = site.account(2 * LEAST).await;
+        let join = IMuster::joinCall { gpuName: format!("the GPU of {node}"), vram: VRAM, models: vec![] };
+        // A new name costs a hundredth of the least stake.
+        account.call(join, U256::from(LEAST + LEAST / 100)).await.unwrap();
+        others.push((account, node));
+    }
+    others
+}
+
+/// Has them commit to their opening; returns their group.
+async fn commit_all(site: &Site, id: u64, others: &[(Account, u32)]) -> u32 {
+    let mut group = 0;
+    for (account, node) in others {
+        let begins = |event: &Event| match event {
+            Event::MemberStarted(e) if (e.id, e.node) == (id, *node) => Some(e.group),
+            _ => None,
+        };
+        group = site.event("a member begins", begins).await;
+        let commitment = OTHERS.commitment(id, *node);
+        account.call(IMuster::commitCall { id, commitment }, U256::ZERO).await.unwrap();
+    }
+    group
+}
+
 /// A late reveal counts until the judgement. So whoever was cut off, with the chain, its programs or an endpoint, can come back.
 #[tokio::test]
 async fn who_has_not_revealed_in_time_can_do_so_before_an_agent_has_the_group_judged() {
@@ -1224,27 +1285,11 @@ async fn who_has_not_revealed_in_time_can_do_so_before_an_agent_has_the_group_ju
     let _running = agent.start(None);
     until_status(&site, &agent, 1).await;
     let own = site.node_of(agent.key).await;
-    let mut others = Vec::new();
-    for node in [own + 1, own + 2] {
-        let account = site.account(2 * LEAST).await;
-        let join = IMuster::joinCall { gpuName: format!("the GPU of {node}"), vram: VRAM, models: vec![] };
-        // A new name costs a hundredth of the least stake.
-        account.call(join, U256::from(LEAST + LEAST / 100)).await.unwrap();
-        others.push((account, node));
-    }
+    let others = others(&mut site, own).await;
     let application = site.account(10_000_000).await;
     let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(2) }, "three at once", 300_000).await;
-    let Opening { kind, value, salt } = Opening { kind: 1, value: B256::with_last_byte(1), salt: B256::repeat_byte(7) };
-    let mut group = 0;
-    for (account, node) in &others {
-        let begins = |event: &Event| match event {
-            Event::MemberStarted(e) if (e.id, e.node) == (id, *node) => Some(e.group),
-            _ => None,
-        };
-        group = site.event("a member begins", begins).await;
-        let commitment = Opening { kind, value, salt }.commitment(id, *node);
-        account.call(IMuster::commitCall { id, commitment }, U256::ZERO).await.unwrap();
-    }
+    let group = commit_all(&site, id, &others).await;
+    let Opening { kind, value, salt } = OTHERS;
     let reveals = |event: &Event| matches!(event, Event::AnswerRevealed(e) if (e.id, e.node) == (id, own)).then_some(());
     site.event("the agent reveals", reveals).await;
     let reveal = |node| IMuster::revealCall { id, group, node, kind, value, salt };

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
 use alloy::primitives::{Bytes, TxKind, B256, U256};
 use serde::{Deserialize, Serialize};
@@ -92,6 +94,10 @@ pub(crate) struct Journal {
     keep: usize,
     /// Damaged files that were set aside, with the numbers of their transactions.
     pub damaged: Vec<(u64, PathBuf)>,
+    /// Above 0 while entries that cannot be written are kept in memory.
+    pub anyway: Arc<AtomicUsize>,
+    /// Why the last entry is not on the disk.
+    pub unwritten: Option<String>,
 }
 
 /// The files of the transactions in a directory.
@@ -161,7 +167,7 @@ impl Journal {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self { place: Some((place.into(), lock)), entries, keep, damaged })
+        Ok(Self { place: Some((place.into(), lock)), entries, damaged, ..Self::in_memory(keep) })
     }
 
     fn read(path: &Path) -> Result<Entry, Error> {
@@ -175,7 +181,8 @@ impl Journal {
 
     /// An entry that vanishes when dropped.
     pub fn in_memory(keep: usize) -> Self {
-        Self { place: None, entries: BTreeMap::new(), keep, damaged: Vec::new() }
+        let (entries, damaged) = (BTreeMap::new(), Vec::new());
+        Self { place: None, entries, keep, damaged, anyway: Arc::default(), unwritten: None }
     }
 
     pub fn is_in_memory(&self) -> bool {
@@ -191,12 +198,19 @@ impl Journal {
         self.place.as_ref().map(|(place, _)| place.join(format!("{nonce:020}.json")))
     }
 
-    /// Writes an entry; returns once it is on the disk, if there is one.
+    /// Writes an entry; returns once it is on the disk, if there is one that works or must.
     pub fn put(&mut self, entry: Entry) -> Result<(), Error> {
+        let anyway = self.anyway.load(Ordering::Relaxed) > 0;
         if let Some(path) = self.path(entry.nonce) {
-            file::write(&path, &entry)?;
+            self.unwritten = match file::write(&path, &entry) {
+                Err(error) if anyway => Some(error.to_string()),
+                written => written.map(|()| None)?,
+            };
         }
         self.entries.insert(entry.nonce, entry);
+        if self.unwritten.is_some() {
+            return Ok(());
+        }
         let over: Vec<u64> = self.entries.values().filter(|entry| entry.is_over()).map(|entry| entry.nonce).collect();
         for nonce in over.iter().take(over.len().saturating_sub(self.keep)) {
             if let Some(path) = self.path(*nonce) {

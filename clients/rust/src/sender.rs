@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alloy::consensus::TxEip1559;
@@ -101,6 +102,8 @@ pub struct Sender {
     live: Mutex<Live>,
     /// How many callers pay more than the ceiling now.
     above: AtomicUsize,
+    /// How many callers send what cannot be written now.
+    anyway: Arc<AtomicUsize>,
 }
 
 /// Lifts a sender's ceiling until it is dropped.
@@ -109,6 +112,15 @@ pub struct Above<'a>(&'a Sender);
 impl Drop for Above<'_> {
     fn drop(&mut self) {
         self.0.above.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Has a sender do without its disk until it is dropped.
+pub struct Anyway<'a>(&'a Sender);
+
+impl Drop for Anyway<'_> {
+    fn drop(&mut self) {
+        self.0.anyway.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -167,8 +179,9 @@ impl Sender {
     }
 
     fn with(endpoints: Endpoints, wallet: Wallet, chain: u64, journal: Journal, sending: Sending) -> Self {
+        let anyway = journal.anyway.clone();
         let live = Live { journal, sent: HashMap::new(), missing: HashMap::new(), trouble: HashMap::new(), attempts: 0 };
-        Self { endpoints, wallet, chain, sending, live: Mutex::new(live), above: AtomicUsize::new(0) }
+        Self { endpoints, wallet, chain, sending, live: Mutex::new(live), above: AtomicUsize::new(0), anyway }
     }
 
     /// The path of an account's journal.
@@ -192,6 +205,19 @@ impl Sender {
     pub fn above_ceiling(&self) -> Above<'_> {
         self.above.fetch_add(1, Ordering::Relaxed);
         Above(self)
+    }
+
+    /// Until the returned value is dropped, sends also what the disk does not take, and remembers it in memory. After a crash another
+    /// transaction may displace it: for a call that the chain takes once, and that is then made again.
+    #[must_use]
+    pub fn without_disk(&self) -> Anyway<'_> {
+        self.anyway.fetch_add(1, Ordering::Relaxed);
+        Anyway(self)
+    }
+
+    /// Why the last transaction is not on the disk, if it is not.
+    pub async fn unwritten(&self) -> Option<String> {
+        self.live.lock().await.journal.unwritten.clone()
     }
 
     /// Signs a transaction, writes it to the disk, and sends it; returns its nonce. From then on it is sent until it is

@@ -250,6 +250,30 @@ async fn the_ceiling_is_lifted_for_what_must_be_mined_and_for_what_is_before_it(
 }
 
 #[tokio::test]
+async fn what_must_be_mined_is_sent_although_the_disk_does_not_take_it() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), quick()).await;
+    let before = sender.submit(request(1)).await.unwrap();
+    let directory = Sender::directory(place.path(), scripted::CHAIN, key().address());
+    let away = place.path().join("away");
+    std::fs::rename(&directory, &away).unwrap();
+    assert!(matches!(sender.submit(request(2)).await, Err(Error::File { .. })));
+    let anyway = sender.without_disk();
+    let urgent = sender.submit(request(2)).await.unwrap();
+    assert_eq!(urgent, before + 1);
+    chain.lock().unwrap().mine(&[]);
+    assert!(sender.wait(urgent).await.unwrap().status());
+    assert!(sender.unwritten().await.is_some());
+    drop(anyway);
+    assert!(matches!(sender.submit(request(3)).await, Err(Error::File { .. })));
+    std::fs::rename(&away, &directory).unwrap();
+    sender.submit(request(3)).await.unwrap();
+    assert_eq!(sender.unwritten().await, None);
+}
+
+#[tokio::test]
 async fn a_damaged_transaction_is_set_aside_and_those_behind_it_do_not_wait_for_it() {
     let chain = Chain::new();
     let node = Node::start(&chain).await;
