@@ -157,7 +157,7 @@ interface IMuster {
         /// 0 if there is no such member.
         uint32 node;
         /// 1 called and still busy, 2 running, 3 committed, 4 its answer is revealed, 5 its error is revealed, 6 it let its deadline pass,
-        /// 7 it was slashed out of the network before, or called and judged without, since its own sampled task kept it.
+        /// 7 it was slashed out of the network before. Also 7: the group goes on without it, since its own sampled task keeps it.
         uint8 stage;
         /// Running, or past its deadline: that deadline. From the commitment on: when that was made. 7: when that was known, or its deadline
         /// if that came first.
