@@ -838,6 +838,25 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
     await ended(again.id);
   });
 
+  test("operators go on after a test went back to a snapshot, with what is open there", async () => {
+    const { client } = network;
+    spy = spied(network, client.account);
+    await network.setParameter("sampleBps", 0n);
+    const open = await create({ kind: 0, redundancy: 1 });
+    await client.dispatchTasks({});
+    await until("it is committed to", async () => (await client.getTask({ id: open.id })).status === "committed");
+    const snapshot = await client.request({ method: "evm_snapshot" });
+    const round = async () => {
+      const plain = await create();
+      await ended(plain.id);
+      await until("it is revealed", async () => (await network.mine(), (await client.getTask({ id: open.id })).status === "succeeded"));
+      return plain.id;
+    };
+    const first = await round();
+    await client.request({ method: "evm_revert", params: [snapshot] });
+    assert.equal(await round(), first);
+  });
+
   test("what was perhaps sent is not sent under another number", async () => {
     const { client, address } = network;
     let sent = 0;

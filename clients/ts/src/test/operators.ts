@@ -52,6 +52,8 @@ interface Commitment {
 class Operator {
   job: Job | undefined;
   open: Commitment[] = [];
+  /** All that it ever made, by the bytes that the event has: a user can go back to a snapshot in which one is open again. */
+  readonly made = new Map<Hex, Commitment>();
 
   constructor(
     readonly number: number,
@@ -108,6 +110,8 @@ export class Operators {
   /** The places of validation groups. */
   readonly #groups = new Map<bigint, number>();
   #cursor = 0n;
+  /** The newest block whose events are known. */
+  #heard: { number: bigint; hash: Hex } | undefined;
 
   constructor(
     private readonly chain: DevelopmentChain,
@@ -128,8 +132,7 @@ export class Operators {
     const loop = async () => {
       while (!stopped) {
         try {
-          const head = await this.chain.owner.getBlockNumber({ cacheTime: 0 });
-          if (head >= this.#cursor) await this.#hear(head);
+          const head = await this.#hear();
           for (const node of this.nodes) await this.#work(node);
           for (const node of this.nodes) await this.#reveal(node, head);
           if (drive && (await this.#keep(head))) await this.chain.mine();
@@ -154,12 +157,30 @@ export class Operators {
     return this.nodes.flatMap(({ open }) => open.filter((commitment) => commitment.id === id));
   }
 
-  async #hear(head: bigint): Promise<void> {
+  /** Learns the events of new blocks, of all if known ones are gone; returns the newest block's number. */
+  async #hear(): Promise<bigint> {
     const { address, owner } = this.chain;
-    const blocks = { fromBlock: numberToHex(this.#cursor), toBlock: numberToHex(head) };
+    const { number, hash } = await owner.getBlock();
+    if (hash === this.#heard?.hash) return number;
+    const { number: last, hash: known } = this.#heard ?? {};
+    if (last !== undefined && (await owner.request({ method: "eth_getBlockByNumber", params: [numberToHex(last), false] }))?.hash !== known) this.#forget();
+    const blocks = { fromBlock: numberToHex(this.#cursor), toBlock: numberToHex(number) };
     const logs = await owner.request({ method: "eth_getLogs", params: [{ address, ...blocks }] });
     for (const event of decode(logs.map((log) => formatLog(log)))) await this.#learn(event);
-    this.#cursor = head + 1n;
+    this.#cursor = number + 1n;
+    this.#heard = { number, hash };
+    return number;
+  }
+
+  /** Forgets what it has learned: somebody went back to a snapshot. */
+  #forget(): void {
+    for (const node of this.nodes) {
+      node.job = undefined;
+      node.open = [];
+    }
+    for (const known of [this.#specs, this.#due, this.#groups]) known.clear();
+    this.#cursor = 0n;
+    this.#heard = undefined;
   }
 
   async #learn({ eventName, args, blockNumber }: MusterEvent): Promise<void> {
@@ -176,7 +197,10 @@ export class Operators {
       case "MemberStarted":
         if (node) node.job = { id: args.id, group: args.group, since: Date.now() };
         break;
-      case "AnswerCommitted":
+      case "AnswerCommitted": {
+        if (node?.job?.id === args.id) node.job = undefined;
+        const own = node?.made.get(args.commitment);
+        if (own && !node!.open.includes(own)) node!.open.push(Object.assign(own, { group: args.group }));
         for (const commitment of node?.open ?? []) if (commitment.id === args.id) commitment.lotBlock = args.block;
         if (!args.group) {
           // Until then it must be revealed, if it is not sampled.
@@ -184,6 +208,10 @@ export class Operators {
           const { value } = await owner.getParameter({ which: sampleWindow });
           this.#due.set(args.id, { node: args.node, deadline: timestamp + value });
         }
+        break;
+      }
+      case "AnswerRevealed":
+        if (node) node.open = node.open.filter(({ id }) => id !== args.id);
         break;
       case "TaskSampled":
         this.#due.delete(args.id);
@@ -232,8 +260,10 @@ export class Operators {
     if (!fails) this.objects.set(sealed.name, sealed.bytes);
     const kind = Number(fails);
     const value = fails ? numberToHex(code, { size: 32 }) : spec.kind === 0 ? hashesOf(digest, spec.units) : digest;
-    node.open.push({ id, group, kind, value, salt, lotBlock: 0n });
-    await this.#attempt(account, "commit", [id, commitmentOf({ id, node: number, kind, value, salt })]);
+    const [commitment, made] = [commitmentOf({ id, node: number, kind, value, salt }), { id, group, kind, value, salt, lotBlock: 0n }];
+    node.made.set(sliceHex(commitment, 0, 24), made);
+    node.open.push(made);
+    await this.#attempt(account, "commit", [id, commitment]);
   }
 
   /** Streams a slow node's part of a text, if nobody checks it and it is not private. */
