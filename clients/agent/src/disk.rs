@@ -75,7 +75,7 @@ pub fn directory(store: &str) -> Option<PathBuf> {
 #[cfg(debug_assertions)]
 fn pretended() -> Option<Room> {
     let place = std::env::var_os("MUSTER_AGENT_FREE")?;
-    // Who writes it empties it first: the machine's own room must not count meanwhile.
+    // A writer empties the file first: the machine's own room must not count meanwhile.
     let text = (0..1_000).find_map(|_| match fs::read_to_string(&place) {
         Ok(text) if text.is_empty() => {
             std::thread::sleep(std::time::Duration::from_millis(1));
