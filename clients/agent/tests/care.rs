@@ -674,8 +674,12 @@ async fn a_list_full_of_models_that_are_gone_makes_place_for_a_new_one() {
         wanted.iter().all(|model| held.contains(model)).then_some(())
     })
     .await;
-    // Both at once, or one after the other: it depends on when the second was there.
-    assert!(agent.log().contains(" places made among its models"), "{}", agent.log());
+    // Both at once, or one after the other; one more if the second comes in before the first is reported.
+    let log = agent.log();
+    let made = log
+        .lines()
+        .filter_map(|line| line.split_once(" places made among its models")?.0.rsplit(' ').next()?.parse::<u32>().ok());
+    assert!((2..=3).contains(&made.sum::<u32>()), "{log}");
 }
 
 /// A hub with two models of one file each, as Hugging Face answers for them.

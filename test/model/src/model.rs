@@ -3379,7 +3379,7 @@ impl Model {
             _ => return Err("BadKind"),
         };
         let units = spec.units as u64;
-        // No task that the longest time limit would end before its estimate, as far as that hangs on its units.
+        // No task that the longest time limit would end before its estimate.
         need!((1..=most).contains(&units) && over + unit * units <= s["limitMax"], "BadUnits");
         let estimate = (over + unit * units).max(s["limitMin"].div_ceil(2));
         need!(spec.redundancy < 4, "RedundancyUnsupported");
