@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # cargo-stylus against a running node: check, deploy with a constructor, activate, cache status, on its own template.
 #
-#   test/clients/cargo-stylus.sh --install                 only builds cargo-stylus, if it is not there
 #   RPC_URL=http://127.0.0.1:8547 test/clients/cargo-stylus.sh [WORK_DIR]
+#   test/clients/cargo-stylus.sh --record [WORK_DIR]       on a muster-devnode of its own; all requests and answers into cargo-stylus.jsonl
+#
+# `script/test` has a node answer that file's requests again, since building cargo-stylus and its template takes longer than all other
+# clients. Record anew what is answered in another way on purpose: only cargo-stylus itself knows whether it goes on with that.
 #
 # cargo-stylus 0.10.10 is built once into target/tools, without optimisation: it runs for seconds. CARGO_STYLUS names
 # another binary of that version. The compiler is the active rustup toolchain if it has the wasm32 standard library,
@@ -34,7 +37,11 @@ if ! there; then
   there || die "cargo install left no cargo-stylus $version in $tools/bin"
   rm -rf "$tools/build"
 fi
-[ "${1:-}" != --install ] || exit 0
+record=
+if [ "${1:-}" = --record ]; then
+  record=$root/test/clients/cargo-stylus.jsonl
+  shift
+fi
 work=${1:-${TMPDIR:-/tmp}/muster-cargo-stylus}
 
 # The compiler. cargo-stylus calls a plain `cargo build --target wasm32-unknown-unknown`, so the differences go through the environment, and
@@ -87,6 +94,25 @@ TOML
 # Its own tests are not run: what is compiled for this machine prints the interface.
 export CARGO_TARGET_DIR="$work/target" CARGO_PROFILE_DEV_DEBUG=false
 
+if [ -n "$record" ]; then
+  mkdir -p "$work"
+  node=$(ls -t "$root"/target/{release,debug}/muster-devnode 2>/dev/null | head -n 1 || true)
+  [ -n "$node" ] || die "no muster-devnode is built: cargo build -p muster-devnode"
+  # listening LOG COMMAND...: starts it and waits until it says where it listens.
+  listening() {
+    "${@:2}" >"$1" &
+    trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+    rpc=
+    while [ -z "$rpc" ]; do
+      kill -0 $! 2>/dev/null || die "$2 did not start"
+      sleep 0.1
+      rpc=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$1")
+    done
+  }
+  listening "$work/node.log" "$node" --port 0 --manual-time 1700000000
+  listening "$work/proxy.log" node "$root/test/clients/recorded.mjs" record "$rpc" "$work/recorded.jsonl"
+fi
+
 call() { # method, params: the result, or the whole answer if there is none
   curl -sf -H 'content-type: application/json' \
     --data "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$1\",\"params\":$2}" "$rpc" | sed -E 's/.*"result":"([^"]*)".*/\1/'
@@ -136,4 +162,5 @@ step cache bid
 stylus cache bid -e "$rpc" --private-key "$key" "$counter" 0
 stylus cache status --address "$counter" -e "$rpc" 2>&1 | tee "$work/status.log"
 sed -E 's/\x1b\[[0-9;]*m//g' "$work/status.log" | grep 'is cached' >/dev/null || { echo "the bid did not cache the program" >&2; exit 1; }
+[ -z "$record" ] || cp "$work/recorded.jsonl" "$record"
 echo "cargo-stylus: ok"

@@ -17,7 +17,7 @@
 #   executors      those of clients/agent, by themselves
 #   site           the documentation's, by script/site
 #   runbook        incidents of docs/runbook.md, on nodes of its own; needs muster and muster-agent built
-#   cargo-stylus   which cargo-stylus.sh builds the first time
+#   cargo-stylus   the requests that it made once, and their answers; cargo-stylus itself, which is built then, on a node that is there
 #
 # Longer forms: script/bench estimates, clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh,
 # clients/explorer/large.sh.
@@ -48,18 +48,23 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   touch node_modules/.package-lock.json
 fi
 
-if [ -z "${RPC_URL:-}" ]; then
-  node=${DEVNODE:-$(built muster-devnode)}
+# start_node NAME ARGUMENTS...: a node of its own; where it listens into $url, its process into $started.
+start_node() {
+  local node=${DEVNODE:-$(built muster-devnode)}
   [ -x "$node" ] || { echo "clients: no muster-devnode is built: cargo build -p muster-devnode" >&2; exit 1; }
-  : >"$work/node.log"
-  "$node" --port 0 >"$work/node.log" &
-  pid=$!
+  : >"$work/$1.log"
+  "$node" --port 0 "${@:2}" >"$work/$1.log" &
+  started=$!
   while :; do
-    RPC_URL=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$work/node.log")
-    [ -z "$RPC_URL" ] || break
-    kill -0 "$pid" 2>/dev/null || { echo "clients: the node did not start" >&2; exit 1; }
+    url=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$work/$1.log")
+    [ -z "$url" ] || break
+    kill -0 "$started" 2>/dev/null || { echo "clients: the node did not start" >&2; exit 1; }
     sleep 0.1
   done
+}
+if [ -z "${RPC_URL:-}" ]; then
+  start_node node
+  pid=$started RPC_URL=$url
   export RPC_URL
 fi
 export PRIVATE_KEY=${PRIVATE_KEY:-0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659}
@@ -78,6 +83,15 @@ ask() { curl -sf -H 'content-type: application/json' --data '{"jsonrpc":"2.0","i
 chain_id() { ask eth_chainId | sed 's/.*"result":"\([^"]*\)".*/\1/'; }
 # The story that viem and ethers play waits for deadlines.
 time_travel() { ask evm_snapshot | grep -q '"result"'; }
+
+# replay FILE: asks what a client asked, of a node that begins as the recorded one did.
+replay() {
+  local code=0
+  start_node replay --manual-time 1700000000
+  node recorded.mjs play "$url" "$1" || code=$?
+  kill "$started"
+  return $code
+}
 
 # Plays one.
 play() {
@@ -175,10 +189,11 @@ play() {
       ./cast.sh
       ;;
     cargo-stylus)
-      ./cargo-stylus.sh --install
-      echo "cargo-stylus: compiling its template, deploying, activating, caching"
-      ./cargo-stylus.sh >"$work/stylus.log" 2>&1 || { cat "$work/stylus.log" >&2; exit 1; }
-      tail -n 1 "$work/stylus.log"
+      if [ -n "$pid" ]; then
+        replay cargo-stylus.jsonl
+      else
+        ./cargo-stylus.sh
+      fi
       ;;
     *) echo "clients: there is no client $client" >&2; exit 1 ;;
   esac
