@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests of the page: its formulas, then every view in Chromium, on the indexer, on the embedded node; and the example
-# page of streams. TASKS=2000 streams as many tasks through the explorer instead of 200; SHOTS names a directory for pictures of all views.
+# page of streams. TASKS=2000 streams as many tasks through the explorer instead of 100; SHOTS names a directory for pictures of all views.
 # Needs muster-dev and muster-devnode built, and the programs (script/build). CHROMIUM names a browser; else it is Debian's, installed if need be.
 set -euo pipefail
 cd "$(dirname "$0")"

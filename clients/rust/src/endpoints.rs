@@ -294,10 +294,11 @@ impl Endpoints {
         }
     }
 
+    /// The last fault of each node, also if its rest has ended meanwhile: the others may have been waited for.
     pub(crate) fn reasons(&self) -> String {
-        let reasons = self.standing().into_iter().map(|node| match node.fault {
-            Some(fault) => format!("{}: {fault}", node.node),
-            None => node.node,
+        let reasons = self.0.nodes.iter().map(|node| match &node.state().fault {
+            Some(fault) => format!("{}: {fault}", redacted(&node.url)),
+            None => redacted(&node.url),
         });
         reasons.collect::<Vec<_>>().join("; ")
     }

@@ -902,7 +902,7 @@ describe("for everybody", () => {
 });
 
 // TASKS sets how many; short where it is not set.
-test("tasks stream in: the page stays small and draws each new row once", { timeout: 1_800_000 }, () => stream(all, open, Number(process.env.TASKS ?? 200), caughtUp));
+test("tasks stream in: the page stays small and draws each new row once", { timeout: 1_800_000 }, () => stream(all, open, Number(process.env.TASKS ?? 100), caughtUp));
 
 test("the page connects to its endpoints and to nothing else", async () => {
   const page = await open("network", { quiet: true });
