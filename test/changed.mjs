@@ -25,6 +25,7 @@ const CLIENTS = [
   [/^clients\/explorer\/page\//, ["page"]],
   [/^clients\/agent\/executors\//, ["executors"]],
   [/^(docs|script\/(book|site$))/, ["site"]],
+  [/^devnode\/src\//, ["viem", "ethers", "cast", "cargo-stylus"]],
   [/^test\/clients\//, ["viem", "ethers", "examples", "runbook", "cast", "cargo-stylus"]],
 ];
 
