@@ -35,6 +35,12 @@ export async function application(muster, client) {
 
   // A node, and a user that asks for images.
   const [operator, user, other] = [await actor(0n), await actor(0n), await actor(0n)];
+
+  // Inputs are looked for where the contract publishes; only its deployer says where.
+  const stores = "https://inputs.example";
+  await fails(other.address, app.encode("publish", [stores]), app.address, app, "NotThePublisher");
+  await tell(DEV_KEY, "publish", [stores]);
+  assert.equal(await client.call("storesOf", [app.address]), stores);
   const { stakeUnit } = await client.call("overview", []);
   const stake = ((await parameter("minStake")) + (await parameter("groupFee"))) * BigInt(stakeUnit);
   await client.send(DEV_KEY, { to: operator.address, value: stake });
@@ -151,6 +157,13 @@ export async function application(muster, client) {
   await send(operator.key, "submit", [silent, DIGEST]);
   assert.deepEqual(await outcome(silent), { ...nothing, state: NONE });
   await measure("outcome: no receipt", "outcome", silent);
+
+  // A task of another creator has a receipt too, and is none of the contract's.
+  const [{ args: { id: foreign } }] = (await send(other.key, "createTask", [spec({ flags: 1 })], 10_007n)).filter(({ name }) => name === "TaskCreated");
+  await draw(foreign);
+  await send(operator.key, "submit", [foreign, DIGEST]);
+  await ended(foreign, { state: SUCCEEDED, node, resultDigest: DIGEST });
+  await fails(other.address, app.encode("settle", [foreign]), app.address, app, "NotAsked");
 
   // The contract's books, to the wei: its debt to its user is Muster's debt to it.
   for (const id of [running, evicted, cancelled, waiting, failing, answered]) await tell(other.key, "settle", [id]);

@@ -38,6 +38,7 @@ contract Application {
     }
 
     IMuster public immutable muster;
+    address public immutable publisher;
     uint64 public lastTask;
     mapping(uint64 id => Request) public requests;
     /// The result's digest; of images that were checked or could have been, their perceptual hashes, 64 bits each.
@@ -49,11 +50,14 @@ contract Application {
 
     error Refused(bytes4 reason);
     error NotYours(uint64 id);
+    error NotAsked(uint64 id);
+    error NotThePublisher(address caller);
     error NotEnded(uint64 id);
     error Settled(uint64 id);
 
     constructor(IMuster muster_) {
         muster = muster_;
+        publisher = msg.sender;
     }
 
     receive() external payable {}
@@ -75,6 +79,12 @@ contract Application {
         lastTask = id;
     }
 
+    /// @notice Says where nodes find the inputs. They look where a task's creator publishes, which is this contract.
+    function publish(string calldata uris) external {
+        if (msg.sender != publisher) revert NotThePublisher(msg.sender);
+        muster.setStores(uris);
+    }
+
     /// @notice How a task stands, as its receipt has it.
     function state(uint64 id) external view returns (State) {
         return State(muster.outcome(id).state);
@@ -88,9 +98,11 @@ contract Application {
     }
 
     /// @notice Takes the result of a task that succeeded, whether or not it was checked. Otherwise its user is owed the returned part of
-    /// their payment, also where nodes answered differently (Undecided). Anyone may call.
+    /// their payment, also where nodes answered differently (Undecided). Anyone may call. Tasks of other creators have receipts too, and
+    /// are refused.
     function settle(uint64 id) external {
         Request storage asked = requests[id];
+        if (asked.user == address(0)) revert NotAsked(id);
         if (asked.settled) revert Settled(id);
         IMuster.Outcome memory outcome = muster.outcome(id);
         State how = State(outcome.state);
