@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, PoisonError};
@@ -633,16 +633,25 @@ async fn outgrows(file: &Path, longest: u64) -> u64 {
     }
 }
 
-/// Copies a task's input into the folder shared with an executor that is kept apart.
+/// Copies a task's input into the folder shared with an executor that is kept apart. It may write there, and put a link to one of the
+/// agent's files in the input's place at any moment. So only a new file is written to, and no name is used twice.
 fn pass(run: &Run, place: &Path) -> Result<Run> {
+    use rustix::fs::{fchmod, fchown, open, Gid, Mode, OFlags};
     let id: String = run.id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').collect();
     let (input, output) = (place.join(format!("{id}.input")), place.join(format!("{id}.output")));
-    let _ = std::fs::remove_file(&output);
-    let _ = std::fs::remove_file(&input);
-    std::fs::copy(&run.input, &input).context("the input cannot be passed on")?;
-    // Readable by its user's group.
-    std::os::unix::fs::chown(&input, None, Some(std::fs::metadata(place)?.gid()))?;
-    std::fs::set_permissions(&input, std::fs::Permissions::from_mode(0o640))?;
+    let copy = || {
+        clear(&output)?;
+        clear(&input)?;
+        let mut from = std::fs::File::open(&run.input)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut to = std::fs::File::from(open(&input, flags, Mode::RUSR | Mode::WUSR)?);
+        std::io::copy(&mut from, &mut to)?;
+        // Readable by its user's group.
+        fchown(&to, None, Some(Gid::from_raw(std::fs::metadata(place)?.gid())))?;
+        fchmod(&to, Mode::RUSR | Mode::WUSR | Mode::RGRP)?;
+        Ok::<_, std::io::Error>(())
+    };
+    copy().context("the input cannot be passed on")?;
     Ok(Run { input, output, ..run.clone() })
 }
 
@@ -769,6 +778,8 @@ pub fn absolute(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn executor(script: &str) -> Executor {
@@ -832,6 +843,42 @@ mod tests {
         // A link in place of a result is not followed.
         std::os::unix::fs::symlink(&key, place.path().join("link")).unwrap();
         assert!(take(&place.path().join("link"), &run.output, LONGEST).is_err());
+    }
+
+    /// The executor's part is a thread here: it puts a link to a key in the input's place while the agent writes there.
+    #[test]
+    fn a_link_in_an_inputs_place_leads_the_agent_to_none_of_its_files() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let (place, exchange) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let key = place.path().join("key");
+        std::fs::write(&key, "secret").unwrap();
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let run = run(place.path());
+        // Long enough to be met while it is copied.
+        std::fs::write(&run.input, vec![b'x'; 64 << 20]).unwrap();
+        let (there, over) = (exchange.path().join("17.input"), AtomicBool::new(false));
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    if std::fs::symlink_metadata(&there).is_ok_and(|file| file.is_file()) {
+                        std::fs::remove_file(&there).unwrap();
+                        std::os::unix::fs::symlink(&key, &there).unwrap();
+                        return;
+                    }
+                }
+            });
+            let _ = pass(&run, exchange.path());
+            over.store(true, Ordering::Relaxed);
+        });
+        assert!(std::fs::symlink_metadata(&there).unwrap().is_symlink(), "the thread came too late");
+        assert_eq!(std::fs::metadata(&key).unwrap().mode() & 0o777, 0o600, "others can read the key");
+        assert_eq!(std::fs::read_to_string(&key).unwrap(), "secret");
+        // A directory there is in no later task's way.
+        std::fs::remove_file(&there).unwrap();
+        std::fs::create_dir_all(there.join("more")).unwrap();
+        std::fs::write(&run.input, "hello").unwrap();
+        let told = pass(&run, exchange.path()).unwrap();
+        assert_eq!(std::fs::read_to_string(told.input).unwrap(), "hello");
     }
 
     #[tokio::test]
