@@ -53,6 +53,20 @@ for line in sys.stdin:
             os.mkdir(run["output"])
             say({"done": {"id": run["id"]}})
             continue
+        if does == "goes on writing":
+            with open(run["output"], "w") as file:
+                file.write("begun")
+                file.flush()
+                say({"done": {"id": run["id"]}})
+                while open(behaviour).read().strip() == does:
+                    file.write(", and more")
+                    file.flush()
+            continue
+        if does == "replaces its input":
+            os.remove(run["input"])
+            os.mkdir(run["input"])
+            say({"failed": {"id": run["id"], "fault": "task", "reason": "as it was told"}})
+            continue
         if does.startswith("slow"):
             time.sleep(float(does.split()[1]))
         if does == "cheats":

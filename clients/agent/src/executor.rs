@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_secs(5);
 /// How often the length of its result is, and the longest unless another is set.
 const MEASURE: Duration = Duration::from_secs(1);
 /// See `MEASURE`.
-const LONGEST: u64 = 1 << 30;
+pub const LONGEST: u64 = 1 << 30;
 /// The longest text of a reason.
 const REASON: usize = 4_096;
 /// Leads an executor's process group, and kills all of it when the other end of its standard input closes.
@@ -98,6 +98,10 @@ struct Queue {
     having: usize,
     /// Whether the running task needs it alone.
     alone: bool,
+    /// Whether it has had several at once since it last had none.
+    beside: bool,
+    /// The ids of the running tasks. Several nodes of one group can share the executor, and it tells tasks apart by their ids.
+    ids: HashSet<String>,
     /// The most it takes at a time; 0 before it has said.
     at_once: usize,
     /// Whether its answers are the same with several tasks at a time.
@@ -108,7 +112,7 @@ struct Queue {
 struct Place<'a>(&'a Card, (u64, u64));
 
 /// The use of an executor, until it is dropped.
-struct Turn<'a>(&'a Card);
+struct Turn<'a>(&'a Card, String);
 
 /// The executor of a card that no other node uses.
 pub struct Locked<'a> {
@@ -131,7 +135,7 @@ impl Card {
 
     /// The executor as soon as it is free, before all waiting tasks.
     pub async fn lock(&self) -> Locked<'_> {
-        let turn = self.turn(0, true).await;
+        let turn = self.turn(0, true, "").await;
         Locked { executor: self.executor.lock().await, turn }
     }
 
@@ -150,6 +154,10 @@ impl Card {
             Attempt::Lost(reason) => {
                 say!("task {} was run beside others when {reason}: it is run again, alone", run.id);
                 show.inspect(|show| show.again());
+                // The first attempt may have begun a result, and this one is told that there is none.
+                if let Err(error) = clear(&run.output) {
+                    return Some(Ran::Failed(Fault::Node, format!("the result that it had begun cannot be removed: {error}")));
+                }
                 match self.attempt(run, until, true, show).await? {
                     Attempt::Ran(ran) => Some(ran),
                     Attempt::Lost(reason) => Some(Ran::Failed(Fault::Node, reason)),
@@ -159,7 +167,7 @@ impl Card {
     }
 
     async fn attempt(&self, run: &Run, until: Instant, alone: bool, show: Option<&Arc<Show>>) -> Option<Attempt> {
-        let turn = timeout_at(until, self.turn(run.deadline, alone)).await.ok()?;
+        let turn = timeout_at(until, self.turn(run.deadline, alone, &run.id)).await.ok()?;
         let mut start = None;
         let attempt = async {
             let asked = {
@@ -178,7 +186,7 @@ impl Card {
                 // The executor is unusable. Another task may have started a new one meanwhile.
                 self.executor.lock().await.stop_start(start);
                 let reason = format!("{error:#}");
-                if !alone && self.queue().at_once > 1 {
+                if self.queue().beside {
                     return Some(Attempt::Lost(reason));
                 }
                 Ran::Failed(Fault::Node, reason)
@@ -200,8 +208,8 @@ impl Card {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The use of the executor, once it takes one more and no task with an earlier deadline waits.
-    async fn turn(&self, deadline: u64, alone: bool) -> Turn<'_> {
+    /// The use of the executor, once it takes one more, has no task of this id, and no task with an earlier deadline waits.
+    async fn turn(&self, deadline: u64, alone: bool, id: &str) -> Turn<'_> {
         let place = {
             let mut queue = self.queue();
             queue.arrivals += 1;
@@ -214,10 +222,13 @@ impl Card {
             {
                 let mut queue = self.queue();
                 let free = if alone { queue.having == 0 } else { !queue.alone && queue.having < queue.at_once.max(1) };
+                let free = free && !queue.ids.contains(id);
                 if free && queue.waiting.first_key_value().is_some_and(|(first, _)| *first == place.1) {
                     queue.having += 1;
                     queue.alone = alone;
-                    return Turn(self);
+                    queue.beside |= queue.having > 1;
+                    queue.ids.insert(id.into());
+                    return Turn(self, id.into());
                 }
             }
             changed.await;
@@ -237,6 +248,8 @@ impl Drop for Turn<'_> {
         let mut queue = self.0.queue();
         queue.having -= 1;
         queue.alone = false;
+        queue.beside &= queue.having > 0;
+        queue.ids.remove(&self.1);
         drop(queue);
         self.0.changed.notify_waiters();
     }
@@ -377,7 +390,7 @@ impl Executor {
         };
         say!("{}: executor {} {} is ready for {:?}; {}", self.node, ready.name, ready.version, ready.kinds, ready.stack);
         running.ready = ready.clone();
-        tokio::spawn(listen(stdout, running.asked.clone(), self.gpu.clone()));
+        tokio::spawn(listen(self.node.clone(), stdout, running.asked.clone(), self.gpu.clone()));
         self.starts += 1;
         self.running = Some(running);
         Ok(ready)
@@ -557,6 +570,7 @@ impl Drop for Running {
 
 impl Running {
     fn kill(&mut self) {
+        self.pending().ended.get_or_insert_with(|| "the executor was ended".into());
         if self.ends {
             drop(self.guard.stdin.take());
         } else if let Some(group) = self.group.take() {
@@ -591,15 +605,14 @@ impl Asked {
                 if let Some(told) = &self.told {
                     take(&told.output, &self.run.output, self.longest).context("the result cannot be taken")?;
                 }
-                let result = std::fs::metadata(&self.run.output).ok();
-                ensure!(
-                    !result.as_ref().is_some_and(std::fs::Metadata::is_dir),
-                    "the executor is done, and its result is a directory, not a file"
-                );
+                let result = std::fs::symlink_metadata(&self.run.output).ok();
+                if let Some(what) = result.as_ref().and_then(no_file) {
+                    bail!("the executor is done, and its result is {what}, not a file");
+                }
                 ensure!(result.is_some_and(|file| file.len() > 0), "the executor is done, and there is no result");
                 Ok(Ran::Done)
             }
-            Ok(Said::Failed { fault, reason, .. }) => Ok(Ran::Failed(fault, reason.chars().take(REASON).collect())),
+            Ok(Said::Failed { fault, reason, .. }) => Ok(Ran::Failed(fault, plain(&reason).chars().take(REASON).collect())),
             Ok(Said::Ready(_) | Said::Piece { .. }) => bail!("the executor says again that it is ready"),
             Err(_) => {
                 let pending = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -655,18 +668,52 @@ fn pass(run: &Run, place: &Path) -> Result<Run> {
     Ok(Run { input, output, ..run.clone() })
 }
 
-/// Takes a result written by another user: only a plain file, never a link that could lead to the agent's files. A file of holes takes no
-/// room there, and would here, so its length is bounded.
-fn take(from: &Path, to: &Path, longest: u64) -> Result<()> {
+/// The name of a thing in a file's place that is none.
+fn no_file(there: &std::fs::Metadata) -> Option<&'static str> {
+    let what = there.file_type();
+    match () {
+        () if what.is_file() => None,
+        () if what.is_dir() => Some("a directory"),
+        () if what.is_symlink() => Some("a link"),
+        () => Some("a pipe, a socket or a device"),
+    }
+}
+
+/// Opens a result: only a plain file, never a link that could lead to the agent's files, nor a pipe, which could keep the agent waiting.
+/// A file of holes takes no room there, and would here, so its length is bounded. The executor may still write to it.
+fn open_result(output: &Path, longest: u64) -> Result<std::io::Take<std::fs::File>> {
     use rustix::fs::{open, Mode, OFlags};
     use std::io::Read;
-    let file = open(from, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+    if let Some(what) = no_file(&std::fs::symlink_metadata(output)?) {
+        bail!("it is {what}, not a file");
+    }
+    let file = open(output, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
     let file = std::fs::File::from(file);
     let there = file.metadata()?;
     ensure!(there.is_file(), "it is no file");
     ensure!(there.len() <= longest, "it has {} bytes, above the {longest} of `longest`", there.len());
-    std::io::copy(&mut file.take(longest), &mut std::fs::File::create(to)?)?;
+    Ok(file.take(longest))
+}
+
+/// A result's bytes, up to so many.
+///
+/// # Errors
+/// If it is no plain file, is longer, or cannot be read.
+pub fn read_result(output: &Path, longest: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut open_result(output, longest)?, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Takes a result written by another user.
+fn take(from: &Path, to: &Path, longest: u64) -> Result<()> {
+    std::io::copy(&mut open_result(from, longest)?, &mut std::fs::File::create(to)?)?;
     Ok(())
+}
+
+/// A text of the executor's as one line: inputs of strangers may stand in it, and could write lines of the log.
+fn plain(text: &str) -> String {
+    text.trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Waits until a card is lost, and returns the reason; for ever, where no library can be asked.
@@ -684,7 +731,7 @@ async fn lost(gpu: Option<&str>) -> String {
 
 /// Passes answers on, until the executor ends or breaks the protocol, or its card is lost. With a lost card it may hang for ever, and
 /// an error reported in time costs only the fee.
-async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<Pending>>, gpu: Option<String>) {
+async fn listen(node: String, mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<Pending>>, gpu: Option<String>) {
     loop {
         let said = tokio::select! {
             said = hear(&mut stdout) => said,
@@ -715,7 +762,12 @@ async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<
                         None => {
                             let mut others: Vec<_> = pending.waited_for.keys().map(String::as_str).collect();
                             others.sort_unstable();
-                            format!("the executor answers {id}, not {}", others.join(" or "))
+                            let not = if others.is_empty() {
+                                "which it does not have".into()
+                            } else {
+                                format!("not {}", others.join(" or "))
+                            };
+                            format!("the executor answers {id}, {not}")
                         }
                     },
                     None => "the executor says again that it is ready".into(),
@@ -723,7 +775,11 @@ async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<
             }
             Err(error) => format!("{error:#}"),
         };
-        pending.ended = Some(why);
+        // No task fails by it, so nothing else says why the next one waits for a new start.
+        if pending.ended.is_none() && pending.waited_for.is_empty() {
+            say!("{node}: {}: it is started anew for its next task", plain(&why));
+        }
+        pending.ended.get_or_insert(why);
         pending.waited_for.clear();
         pending.shows.clear();
         return;
@@ -745,7 +801,7 @@ async fn log<R: tokio::io::AsyncRead + Unpin>(
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
-        if let Some(text) = Some(String::from_utf8_lossy(&line).trim().to_string()).filter(|text| !text.is_empty()) {
+        if let Some(text) = Some(plain(String::from_utf8_lossy(&line).trim())).filter(|text| !text.is_empty()) {
             *last.lock().unwrap_or_else(PoisonError::into_inner) = text;
         }
         match left.load(Relaxed) {
@@ -756,7 +812,7 @@ async fn log<R: tokio::io::AsyncRead + Unpin>(
             }
             more => {
                 left.store(more - 1, Relaxed);
-                say!("{node}: executor: {}", String::from_utf8_lossy(&line).trim_end());
+                say!("{node}: executor: {}", plain(&String::from_utf8_lossy(&line)));
             }
         }
     }
@@ -894,18 +950,18 @@ mod tests {
     async fn of_tasks_that_wait_the_one_that_is_due_next_comes_first() {
         let card = Arc::new(Card::new(executor("true")));
         let order = Arc::new(std::sync::Mutex::new(Vec::new()));
-        let busy = card.turn(5, false).await;
+        let busy = card.turn(5, false, "").await;
         let mut tasks = tokio::task::JoinSet::new();
         for (deadline, alone) in [(30, false), (10, true), (20, false)] {
             let (card, order) = (card.clone(), order.clone());
             tasks.spawn(async move {
-                let turn = card.turn(deadline, alone).await;
+                let turn = card.turn(deadline, alone, "").await;
                 order.lock().unwrap().push(deadline);
                 drop(turn);
             });
         }
         // A cancelled task holds up no other.
-        assert!(timeout(Duration::from_millis(20), card.turn(7, false)).await.is_err());
+        assert!(timeout(Duration::from_millis(20), card.turn(7, false, "")).await.is_err());
         while card.queue().waiting.len() < 3 {
             tokio::task::yield_now().await;
         }
@@ -978,6 +1034,11 @@ mod tests {
             given(&card, place, "h", "three", 3, true),
         );
         assert_eq!([one, two, three], [Some(Ran::Done), Some(Ran::Done), Some(Ran::Done)]);
+        // Nodes that share it can be of one group: the same task comes twice, and one waits for the other.
+        let (one, two) = tokio::join!(given(&card, place, "i", "", 1, true), given(&card, place, "i", "", 1, true));
+        assert_eq!([one, two], [Some(Ran::Done), Some(Ran::Done)]);
+        assert_eq!(log()[log().len() - 4..], ["+i", "-i", "+i", "-i"]);
+        assert_eq!(card.lock().await.starts, 1);
     }
 
     #[tokio::test]
@@ -987,7 +1048,7 @@ mod tests {
         let card = several(
             place,
             &format!(
-                r#"slow) [ "$(grep -c +slow {0}/log)" = 1 ] || done_ "$1" "$2" ;;
+                r#"slow) [ ! -e "$2" ] || exit; echo begun > "$2"; [ "$(grep -c +slow {0}/log)" = 1 ] || done_ "$1" "$2" ;;
                    end) while ! grep -q +slow {0}/log; do sleep 0.05; done; kill -KILL 0 ;; *) done_ "$1" "$2" ;;"#,
                 place.display()
             ),
@@ -1000,6 +1061,11 @@ mod tests {
         let log = std::fs::read_to_string(place.join("log")).unwrap();
         assert_eq!(log.matches("+slow").count(), 2, "{log}");
         assert_eq!(log.matches("+end").count(), 2, "it was not known which of them had ended it: {log}");
+        // A task that ends it without another beside it is run once.
+        let _ = std::fs::remove_file(place.join("single.out"));
+        assert!(matches!(given(&card, place, "single", "end", 3, false).await, Some(Ran::Failed(Fault::Node, _))));
+        let log = std::fs::read_to_string(place.join("log")).unwrap();
+        assert_eq!(log.matches("+single").count(), 1, "{log}");
     }
 
     #[tokio::test]
@@ -1123,10 +1189,47 @@ mod tests {
         assert_eq!(ran, Ran::Failed(Fault::Task, "no prompt".into()));
         let other = Run { kind: "images".into(), ..run(place.path()) };
         assert!(matches!(executor(&says).run(&other, Duration::from_secs(5)).await, Ran::Failed(Fault::World, _)));
-        let claims = says.replace("task", "world");
-        match executor(&claims).run(&run(place.path()), Duration::from_secs(5)).await {
-            Ran::Failed(Fault::Node, reason) => assert!(reason.contains("not in the schema"), "{reason}"),
-            other => panic!("{other:?}"),
+        for fault in ["world", "time"] {
+            let claims = says.replace("task", fault);
+            match executor(&claims).run(&run(place.path()), Duration::from_secs(5)).await {
+                Ran::Failed(Fault::Node, reason) => assert!(reason.contains("not in the schema"), "{reason}"),
+                other => panic!("{other:?}"),
+            }
         }
+        // A reason is one line of the log, whatever input it repeats.
+        let forged = r#"{"failed":{"id":"17","fault":"task","reason":"no\r\nERROR gpu0: the key is gone\u001b[2J\n"}}"#;
+        std::fs::write(place.path().join("line"), format!("{forged}\n")).unwrap();
+        let forges = format!("{READY} read l; cat {}/line", place.path().display());
+        let ran = executor(&forges).run(&run(place.path()), Duration::from_secs(5)).await;
+        assert_eq!(ran, Ran::Failed(Fault::Task, "no  ERROR gpu0: the key is gone [2J".into()));
+    }
+
+    #[tokio::test]
+    async fn a_result_is_a_plain_file() {
+        let place = tempfile::tempdir().unwrap();
+        let (output, secret) = (place.path().join("output"), place.path().join("secret"));
+        std::fs::write(&secret, "secret").unwrap();
+        for (makes, what) in [
+            (format!("ln -s {} {{}}", secret.display()), "a link"),
+            ("ln -s /dev/zero {}".into(), "a link"),
+            ("mkfifo {}".into(), "a pipe, a socket or a device"),
+            ("mkdir {}".into(), "a directory"),
+        ] {
+            clear(&output).unwrap();
+            let makes = makes.replace("{}", &output.display().to_string());
+            let script = format!(r#"{READY} read l; {makes}; echo "{{\"done\":{{\"id\":\"17\"}}}}"; read l"#);
+            match executor(&script).run(&run(place.path()), Duration::from_secs(5)).await {
+                Ran::Failed(Fault::Node, reason) => {
+                    assert!(reason.contains(&format!("its result is {what}, not a file")), "{reason}");
+                }
+                other => panic!("{makes}: {other:?}"),
+            }
+            let error = read_result(&output, LONGEST).unwrap_err().to_string();
+            assert_eq!(error, format!("it is {what}, not a file"));
+        }
+        // One of holes is not read into memory.
+        clear(&output).unwrap();
+        std::fs::File::create(&output).unwrap().set_len(1 << 40).unwrap();
+        assert!(read_result(&output, 1 << 20).unwrap_err().to_string().contains("above the 1048576 of `longest`"));
     }
 }

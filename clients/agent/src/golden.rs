@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::executor::{absolute, clear, Executor, Ran, Run};
+use crate::executor::{absolute, clear, read_result, Executor, Ran, Run, LONGEST};
 
 /// Digits of a stack's name.
 const DIGITS: usize = 8;
@@ -219,6 +219,7 @@ fn prepare(file: &Path, name: &str, work: &Path, within: Duration) -> Result<Run
     let Golden { kind, units, models, input: bytes } = serde_json::from_value(value)?;
     let id = format!("golden-{name}");
     let (input, output) = (absolute(&work.join(format!("{id}.input"))), absolute(&work.join(format!("{id}.output"))));
+    clear(&input).context("the last input cannot be removed")?;
     fs::write(&input, bytes.bytes()?)?;
     clear(&output).context("the last result cannot be removed")?;
     let deadline = (std::time::UNIX_EPOCH.elapsed().unwrap_or_default() + within).as_secs();
@@ -227,7 +228,7 @@ fn prepare(file: &Path, name: &str, work: &Path, within: Duration) -> Result<Run
 
 /// The digest by which a result is compared.
 fn digest_of_result(run: &Run) -> Result<[u8; 32]> {
-    let result = fs::read(&run.output)?;
+    let result = read_result(&run.output, LONGEST)?;
     // For images, hashes are compared; the bytes are for people.
     if run.kind == "images" {
         let hashes = muster_hashes::of_result(&result, run.units as usize)?;

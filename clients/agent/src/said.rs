@@ -53,10 +53,10 @@ pub enum Fault {
     Task,
     /// This node could not.
     Node,
-    /// This node did not in time.
+    /// This node did not in time. Like the next, only the agent detects this, and executors do not report it.
+    #[serde(skip)]
     Time,
-    /// Nobody here: an input, a model or a store is missing or late. Only the agent detects this; executors do not
-    /// report it.
+    /// Nobody here: an input, a model or a store is missing or late.
     #[serde(skip)]
     World,
 }

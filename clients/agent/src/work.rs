@@ -2,7 +2,7 @@
 //! journal; the node makes the calls, and goes on meanwhile.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use muster_client::{digest_of, seal_result, Given, IMuster, Lost, Object, Opening, Private, Seal, Secrets, Trouble, SEALED};
 use tokio::time::{sleep, timeout_at, Instant};
 
-use crate::executor::{absolute, clear, kind, Card, Ran, Run};
+use crate::executor::{absolute, clear, kind, read_result, Card, Ran, Run};
 use crate::journal::{Job, Stage};
 use crate::said::Fault;
 use crate::shared::Shared;
@@ -152,6 +152,8 @@ impl Work {
         let spec = &created.spec;
         let place = self.shared.config.work(&self.node);
         let (input, output) = (absolute(&place.join("input")), absolute(&place.join("output")));
+        // An executor may have put something in its place that is no file.
+        clear(&input).context("the last input cannot be removed")?;
         self.input(created, &input).await?;
         let (sealed, reply) = self.opened(&input)?;
         // Nobody may see compared answers before they are committed to, nor sealed ones at all.
@@ -248,12 +250,7 @@ impl Work {
     fn settle(&mut self, spec: &IMuster::TaskSpec, reply: Option<String>) -> Result<(), Failure> {
         let place = self.shared.config.work(&self.node);
         let output = place.join("output");
-        let longest = self.shared.config.store.longest;
-        let length = fs::metadata(&output).context("there is no result")?.len();
-        if length > longest {
-            return Err(Failure(Fault::Node, CODE_NODE, format!("a result of {length} bytes, above the {longest} of `longest`")));
-        }
-        let bytes = fs::read(&output).context("the result cannot be read")?;
+        let bytes = read_result(&output, self.shared.config.store.longest).context("the result cannot be read")?;
         let images = spec.kind == 0 && spec.redundancy != 0;
         let opening = if images {
             let hashed = muster_hashes::of_result(&bytes, spec.units as usize);
@@ -265,14 +262,15 @@ impl Work {
             self.secrets.answer(self.given(), &bytes)
         };
         let mut name = format!("{}-{}", self.job.task, self.job.deadline);
+        let mut kept = bytes;
         if let Some(reply) = reply {
             // Once: sealing again would give other bytes.
-            let sealed = seal_result(&bytes, &reply).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
-            fs::write(&output, sealed).context("the result cannot be sealed")?;
+            kept = seal_result(&kept, &reply).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
             name += PRIVATE;
         }
-        keep(&output, &results(&place).join(&name)).context("the result cannot be kept")?;
+        keep(&kept, &results(&place).join(&name)).context("the result cannot be kept")?;
         self.answer(opening, Some(name), Stage::Ran)?;
+        let _ = clear(&output);
         Ok(())
     }
 
@@ -323,10 +321,11 @@ pub fn results(work: &Path) -> PathBuf {
     work.join("results")
 }
 
-/// Renames a file, and returns when both file and name are on the disk.
-fn keep(from: &Path, to: &Path) -> std::io::Result<()> {
-    File::open(from)?.sync_all()?;
-    fs::rename(from, to)?;
+/// Writes a file, and returns when both file and name are on the disk. The executor's own file it could still change.
+fn keep(bytes: &[u8], to: &Path) -> std::io::Result<()> {
+    let mut file = File::create(to)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
     to.parent().map_or(Ok(()), |place| File::open(place)?.sync_all())
 }
 

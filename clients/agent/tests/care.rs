@@ -926,9 +926,30 @@ async fn a_directory_instead_of_a_result_is_in_no_later_tasks_way() {
     let id = site.task(&application, gpt(0), "a model", 70_000).await;
     assert_eq!(error_of(&site, id).await, 2);
     assert!(agent.log().contains("its result is a directory"), "{}", agent.log());
+    // The same in the input's place.
+    agent.behave("replaces its input");
+    let id = site.task(&application, gpt(0), "an input", 70_000).await;
+    assert_eq!(error_of(&site, id).await, 1);
     agent.behave("answers");
     let id = site.task(&application, gpt(0), "a text", 70_000).await;
     site.event("an answer", |event| matches!(event, Event::TaskSucceeded(e) if e.id == id).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_result_that_its_executor_goes_on_writing_is_stored_as_it_was_answered() {
+    let mut site = Site::new(&[]).await;
+    let (agent, _running) = working(&mut site).await;
+    let application = site.account(10_000_000).await;
+    agent.behave("goes on writing");
+    let id = site.task(&application, gpt(0), "a text", 70_000).await;
+    let digest = site.event("an answer", |event| match event {
+        Event::TaskSucceeded(e) if e.id == id => Some(e.resultDigest),
+        _ => None,
+    });
+    let digest = digest.await;
+    agent.behave("answers");
+    let found = site.store().get(digest).await.unwrap();
+    assert!(found.bytes.starts_with(b"begun"));
 }
 
 /// Its success, and its findings.

@@ -279,9 +279,9 @@ impl Agent {
     }
 
     /// The acts of its executor from its next task on: `answers`, `differs`, `cheats` (golden tasks apart), `rolls` dice, `fails`,
-    /// `refuses`, `hangs`, `stays`, `ends`, `shows` half of its answer and waits for another word, `shows another` text. `differs on` a
-    /// text is for inputs with that text alone. From its next start on, too: `loads`, alone or after `fails`, and is not ready as long
-    /// as it is to.
+    /// `refuses`, `hangs`, `stays`, `ends`, `makes a directory`, `replaces its input`. It `goes on writing` after its answer, or
+    /// `shows` half of it and waits for another word, or `shows another` text. `differs on` a text is for inputs with that text alone.
+    /// From its next start on, too: `loads`, alone or after `fails`, and is not ready as long as it is to.
     pub fn behave(&self, behaviour: &str) {
         fs::write(self.home.join("behaviour"), behaviour).unwrap();
     }
