@@ -345,6 +345,7 @@ impl Endpoints {
             return Err(Error::WrongChain { expected: chain, found: majority(&answered) });
         }
         *self.0.chain.lock().unwrap_or_else(PoisonError::into_inner) = Some(chain);
+        self.pardon(&right);
         // Alone, a node can neither be behind nor contradict.
         if self.0.nodes.len() == 1 {
             return Ok(());
@@ -388,6 +389,21 @@ impl Endpoints {
             state.head = head;
         }
         Ok(())
+    }
+
+    /// Ends the ban of nodes that are of the right chain again, where no other node is well: else nobody would be asked until it runs out.
+    fn pardon(&self, right: &[usize]) {
+        let now = Instant::now();
+        let rests = |state: &State| state.fault.is_some() && state.resting.is_some_and(|until| until > now);
+        if !self.0.nodes.iter().all(|node| rests(&node.state())) {
+            return;
+        }
+        for &node in right {
+            let mut state = self.0.nodes[node].state();
+            if matches!(state.fault, Some(Fault::OtherChain(_))) {
+                *state = State { head: state.head, ..State::default() };
+            }
+        }
     }
 
     async fn number(&self, node: usize, method: &str) -> Option<(usize, u64)> {

@@ -203,6 +203,29 @@ async fn a_node_with_other_blocks_or_of_another_chain_is_dropped() {
     assert!(matches!(wrong.chain().await, Err(Error::WrongChain { expected: CHAIN, found: 1 })));
 }
 
+/// A provider that led a request elsewhere for a moment must not cost the time of a ban.
+#[tokio::test]
+async fn an_only_node_that_is_of_the_right_chain_again_is_asked_at_once() {
+    let chain = Chain::new();
+    let nodes = [Node::start(&chain).await, Node::start(&chain).await];
+    let (alone, both) = (endpoints(&[&nodes[0]], quick()), endpoints(&[&nodes[0], &nodes[1]], quick()));
+    for all in [&alone, &both] {
+        assert_eq!(all.head().await.unwrap().number, 0);
+    }
+    nodes.iter().for_each(|node| node.set(|ways| &ways.stranger, true));
+    for all in [&alone, &both] {
+        assert!(matches!(all.head().await, Err(Error::WrongChain { expected: CHAIN, found: 1 })));
+    }
+    nodes[0].set(|ways| &ways.stranger, false);
+    for all in [&alone, &both] {
+        assert_eq!(all.head().await.unwrap().number, 0, "{:?}", all.standing());
+    }
+    // Beside one that is well, a ban stands.
+    nodes[1].set(|ways| &ways.stranger, false);
+    assert_eq!(both.head().await.unwrap().number, 0);
+    assert_eq!(both.standing()[1].fault, Some(Fault::OtherChain(1)));
+}
+
 #[tokio::test]
 async fn a_node_that_is_late_is_not_asked_until_it_is_not() {
     let chain = Chain::new();
