@@ -92,7 +92,13 @@ impl Muster {
 
     async fn answer<C: SolCall>(&self, from: Option<Address>, call: C, value: U256) -> Result<C::Return, Error> {
         let answer = self.endpoints.call(from, &self.request(&call, value)).await?;
-        C::abi_decode_returns(&answer).map_err(|error| Error::Answer { what: C::SIGNATURE.into(), why: error.to_string() })
+        C::abi_decode_returns(&answer).map_err(|error| {
+            // As an address without code answers: the nodes are of another chain, or of one that began anew.
+            if answer.is_empty() {
+                return Error::NoContract(self.address);
+            }
+            Error::Answer { what: C::SIGNATURE.into(), why: error.to_string() }
+        })
     }
 
     /// A parameter by its number: those of [`parameter`], or of `docs/parameters.md`.

@@ -368,6 +368,15 @@ async fn what_a_node_invents_of_the_contract_is_believed_by_nobody_who_asks_anot
 }
 
 #[tokio::test]
+async fn an_address_without_a_contract_is_named() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    // The scripted nodes answer all but `owner` as where there is no code.
+    let read = Muster::at(endpoints(&[&node], quick()), CONTRACT).read(IMuster::overviewCall {}).await;
+    assert!(matches!(read, Err(Error::NoContract(CONTRACT))));
+}
+
+#[tokio::test]
 async fn a_first_node_that_answers_from_an_old_block_is_not_believed() {
     let chain = Chain::new();
     (0..40).for_each(|_| chain.lock().unwrap().mine(&[]));
