@@ -14,6 +14,10 @@ use tokio::time::timeout;
 use crate::shared::Shared;
 use crate::{apart, config, say};
 
+/// Holders of a model that one question gives, and the most questions of a search.
+const PAGE: u32 = 256;
+/// See `PAGE`.
+const PAGES: u32 = 64;
 /// Bytes of the command's output that are logged.
 const NOISE: u64 = 16 << 10;
 
@@ -102,19 +106,76 @@ pub fn gone(shared: &Shared, held: &[u64]) -> Result<Vec<u64>> {
     Ok(gone)
 }
 
-/// A node's position among the holders of a model, if it is entered there.
+/// A node's position among the holders of a model, if it is entered there. Of a model with more than 16,384 it looks at so many, each time
+/// at others.
 ///
 /// # Errors
 /// If the chain cannot be read.
 pub async fn entry(shared: &Shared, model: u64, number: u32) -> Result<Option<u32>> {
-    const PAGE: u32 = 256;
-    let (mut from, mut total) = (0, 1);
-    while from < total {
+    let (mut search, mut total) = (Search::default(), 0);
+    while let Some(from) = search.next(total) {
         let page = shared.chain.muster.read(IMuster::holdersCall { model, from, count: PAGE }).await?;
         if let Some((position, _)) = (from..).zip(page.numbers).find(|(_, holder)| *holder == number) {
             return Ok(Some(position));
         }
-        (from, total) = (from + PAGE, page.total);
+        total = page.total;
+    }
+    if total > PAGE * PAGES {
+        say!("{} has {total} holders, of which {} were looked at: node {number} is not found", shared.model(model), PAGE * PAGES);
     }
     Ok(None)
+}
+
+/// A search among a model's holders, page by page.
+#[derive(Default)]
+struct Search {
+    /// The pages asked for, and the last one.
+    asked: u32,
+    at: u32,
+}
+
+impl Search {
+    /// Where the next page begins, of so many holders by the last answer.
+    fn next(&mut self, total: u32) -> Option<u32> {
+        let pages = total.div_ceil(PAGE);
+        if self.asked > 0 {
+            if self.asked >= pages.min(PAGES) {
+                return None;
+            }
+            // From anywhere on where not all can be looked at.
+            let leap = self.asked == 1 && pages > PAGES;
+            self.at = if leap { rand::random::<u32>() % pages } else { (self.at + 1) % pages };
+        }
+        self.asked += 1;
+        Some(self.at * PAGE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a position is found among so many holders, and after how many questions.
+    fn found(position: u32, total: u32) -> (bool, u32) {
+        let (mut search, mut known) = (Search::default(), 0);
+        while let Some(from) = search.next(known) {
+            known = total;
+            if (from..total.min(from + PAGE)).contains(&position) {
+                return (true, search.asked);
+            }
+        }
+        (false, search.asked)
+    }
+
+    #[test]
+    fn a_node_is_searched_among_the_holders_by_so_many_questions_at_most() {
+        assert_eq!(found(0, 0), (false, 1));
+        assert_eq!(found(699, 1_000), (true, 3));
+        assert_eq!(found(1_000, 1_000), (false, 4));
+        assert_eq!(found(PAGE * PAGES - 1, PAGE * PAGES), (true, PAGES));
+        let many = 1_000_000;
+        assert_eq!(found(many, many), (false, PAGES));
+        // One that joined late is found all the same, by one of many searches.
+        assert!((0..10_000).any(|_| found(many - 1, many).0));
+    }
 }
