@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alloy::primitives::B256;
 use anyhow::Result;
@@ -125,6 +125,49 @@ const EVERY: Duration = Duration::from_millis(500);
 /// The shortest time between two reads of events, unless one is urgent. Announcements wake nodes before.
 const PACE: Duration = Duration::from_secs(3);
 
+/// Blocks without which the log names how far behind the reader is, and how often.
+const FAR: u64 = 10_000;
+/// See `FAR`.
+const TELL: Duration = Duration::from_mins(10);
+/// The time that is left from which on it is an alert.
+const LONG: Duration = Duration::from_mins(30);
+
+/// How far the reader is behind, as after a long absence. A node of the chain that gives the events of few blocks at a time makes it last.
+#[derive(Default)]
+struct Behind {
+    /// Where it was when it was first told, and when.
+    from: Option<(u64, Instant)>,
+    told: Option<Instant>,
+}
+
+impl Behind {
+    /// The text for a position, if it is due, and how long the rest takes, if that is known.
+    fn look(&mut self, next: u64, head: u64, now: Instant) -> Option<(String, Option<Duration>)> {
+        let left = (head + 1).saturating_sub(next);
+        if left < FAR || self.told.is_some_and(|told| now.saturating_duration_since(told) < TELL) {
+            return None;
+        }
+        self.told = Some(now);
+        let (from, since) = *self.from.get_or_insert((next, now));
+        let done = next.saturating_sub(from);
+        let rest = (done > 0).then(|| now.saturating_duration_since(since).mul_f64(left as f64 / done as f64));
+        let at_this_pace = rest.map(|rest| format!(", about {} min at this pace", rest.as_secs() / 60)).unwrap_or_default();
+        Some((format!("the events of {left} blocks are still to be read{at_this_pace}"), rest))
+    }
+
+    fn tell(&mut self, shared: &Arc<Shared>, next: u64, head: u64) {
+        match self.look(next, head, Instant::now()) {
+            Some((text, Some(rest))) if rest >= LONG => {
+                let more = "until then it learns late of judgements, and of an operator's `resume` after one: add a node to `rpc` that gives \
+                            the events of more blocks at a time";
+                shared.alert("events", "behind", &format!("{text}; {more}"));
+            }
+            Some((text, _)) => say!("{text}"),
+            None => {}
+        }
+    }
+}
+
 /// Whether the journal must have it before the node takes its next task.
 fn is_urgent(news: &News) -> bool {
     matches!(news, News::Judged { .. } | News::Slashed { .. } | News::Resumed { .. } | News::Download { .. })
@@ -171,6 +214,10 @@ async fn read(shared: &Arc<Shared>) -> Result<()> {
     };
     let reading = Reading { every: EVERY, ..Reading::default() };
     let mut events = Events::with_cursor(muster.endpoints().clone(), cursor, reading).await?;
+    let mut behind = Behind::default();
+    if let Ok(head) = shared.chain.head().await {
+        behind.tell(shared, events.cursor().next(), head.number);
+    }
     loop {
         let batch = events.next().await?;
         let mut heard = Heard::default();
@@ -189,11 +236,32 @@ async fn read(shared: &Arc<Shared>) -> Result<()> {
         }
         shared.journal.learn(batch.cursor(), &heard.news)?;
         events.accept(&batch)?;
-        shared.metrics.read_up_to(events.cursor().next());
+        let next = events.cursor().next();
+        shared.metrics.read_up_to(next);
+        behind.tell(shared, next, muster.endpoints().pulse().head().map_or(0, |head| head.number));
         for (what, text) in heard.alerts {
             shared.alert("events", what, &text);
         }
         shared.wake(&heard.nodes, &heard.tasks);
         let _ = tokio::time::timeout(PACE, shared.urgent.notified()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_far_behind_says_how_long_the_rest_takes() {
+        let (mut behind, begun) = (Behind::default(), Instant::now());
+        let mut look = |next, head, minutes| behind.look(next, head, begun + Duration::from_mins(minutes));
+        assert_eq!(look(100, 1_000, 0), None);
+        let (text, rest) = look(1, 2_400_000, 0).unwrap();
+        assert_eq!((text.as_str(), rest), ("the events of 2400000 blocks are still to be read", None));
+        assert_eq!(look(2, 2_400_000, 1), None);
+        let (text, rest) = look(40_001, 2_402_400, 10).unwrap();
+        assert_eq!(text, "the events of 2362400 blocks are still to be read, about 590 min at this pace");
+        assert!(rest.is_some_and(|rest| rest > LONG));
+        assert_eq!(look(2_402_400, 2_402_400, 600), None);
     }
 }
