@@ -111,8 +111,9 @@ impl Chain {
         Ok(Some(Committed { place: event.group, lot: event.block, opening }))
     }
 
-    /// The calldata that paused a node.
-    pub async fn pause_of(&self, node: u32) -> Result<Option<Bytes>> {
+    /// The calldata that paused a node, and whether that was after it was last resumed: if not, a node of the chain does not show the
+    /// present pause.
+    pub async fn pause_of(&self, node: u32) -> Result<Option<(Bytes, bool)>> {
         // A busy node's call came earlier: its pause then took effect at the end of its task, in another call.
         let pausing = self.newest_of(IMuster::NodePausing::SIGNATURE_HASH, node).await?;
         let resumed = self.newest_of(IMuster::NodeResumed::SIGNATURE_HASH, node).await?;
@@ -123,7 +124,7 @@ impl Chain {
         let Some(hash) = log.and_then(|log| log.transaction_hash) else { return Ok(None) };
         let transaction: Option<Value> = self.muster.endpoints().ask("eth_getTransactionByHash", json!([hash])).await?;
         let input = transaction.as_ref().and_then(|transaction| transaction["input"].as_str());
-        Ok(input.map(str::parse).transpose()?)
+        input.map(|input| Ok((input.parse()?, present))).transpose()
     }
 
     /// Whether a node was slashed for an answer since it was last resumed.
@@ -169,3 +170,4 @@ fn place(log: Option<&Log>) -> Option<(u64, u64)> {
 fn word(number: u64) -> B256 {
     B256::left_padding_from(&number.to_be_bytes())
 }
+        let present = place(log.as_ref()) > place(resumed.as_ref());

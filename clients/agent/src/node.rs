@@ -31,6 +31,8 @@ use crate::{die, models, say};
 const FAILURES_MOST: u32 = 2;
 /// How long the chain must show that the key no longer works for the node: a node of the chain may be behind.
 const DISMISSED: Duration = Duration::from_secs(20);
+/// How long it must show a pause that is somebody else's: just after the agent's own one has ended, a node of the chain may show that.
+const OTHERS: Duration = Duration::from_secs(20);
 /// How often groups are searched for commitments that the journal lacks.
 const SEARCH: Duration = Duration::from_secs(30);
 /// The shortest rest between two looks.
@@ -76,6 +78,8 @@ pub struct Node {
     tested: bool,
     /// Whether there are golden tasks, which show whose fault a failure was.
     golden: bool,
+    /// Since when the node is paused by somebody else, and whether the log says so.
+    others_pause: Option<(Instant, bool)>,
     /// Whether the node is known to be judged, and a self-test was begun since.
     judged: bool,
     /// Since when the key no longer works for the node.
@@ -142,6 +146,7 @@ impl Node {
             gpu: None,
             tested: false,
             golden,
+            others_pause: None,
             judged: false,
             dismissed: None,
             failures: 0,
@@ -345,7 +350,16 @@ impl Node {
             self.weigh_at = Some((Instant::now() + enough.min(WEIGHING), open));
         }
         self.heed.look(&self.ready.answers, &self.ready.settings.terms, &view).await?;
-        self.answers().pause_or_resume(view.status, self.tested).await?;
+        let others = self.answers().pause_or_resume(view.status, self.tested).await?;
+        match self.others_pause {
+            None if others => self.others_pause = Some((Instant::now(), false)),
+            Some((since, false)) if others && since.elapsed() >= OTHERS => {
+                self.others_pause = Some((since, true));
+                self.answers().tell_other_pause().await;
+            }
+            Some(_) if view.status != 5 => self.others_pause = None,
+            _ => {}
+        }
         if let Some(task) = running.as_ref().filter(|task| late(task, &head) && jobs.iter().all(|job| job.task != task.id)) {
             wanted = wanted.or(Some(What::Expire(number, task.id)));
         }

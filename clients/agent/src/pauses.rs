@@ -9,6 +9,7 @@ use muster_client::{pause, show_amount, Fate, Head, IMuster};
 use serde_json::json;
 
 use crate::answers::{stamp, Answers, Called};
+use crate::chain::Chain;
 use crate::gpu::{self, Gpu};
 use crate::journal::{Job, Journal, Stage};
 use crate::metrics::OfNode;
@@ -28,6 +29,22 @@ fn ours(number: u32) -> String {
 /// Notes that a node's present pause is the agent's, from another machine or before the journal was lost.
 pub fn is_ours(journal: &Journal, number: u32) -> Result<()> {
     journal.set_fact(&ours(number), &stamp().to_string())
+}
+
+/// Forgets that a node's present pause is the agent's, if the chain says that it is an operator's: then the journal is a restored one, from
+/// before that agent's pause ended.
+pub async fn doubt(chain: &Chain, journal: &Journal, number: u32) -> Result<bool> {
+    let known = journal.fact(&ours(number))?.is_some_and(|pause| pause != "no");
+    if !known {
+        return Ok(false);
+    }
+    // Where nothing shows the present pause, the journal is believed.
+    let paused = chain.pause_of(number).await.unwrap_or_default();
+    let foreign = paused.is_some_and(|(input, present)| present && pause::reasons(&input).is_none());
+    if foreign {
+        journal.set_fact(&ours(number), "no")?;
+    }
+    Ok(foreign)
 }
 
 /// Checks that run now and then.
@@ -139,8 +156,9 @@ impl Answers {
         Ok(sent.filter(|sent| sent.fate == Fate::Open).map(|_| stamp))
     }
 
-    /// Pauses the node if there is a reason. Resumes it if there is none, the node is fit, and the pause was the agent's.
-    pub async fn pause_or_resume(&self, status: u8, fit: bool) -> Result<()> {
+    /// Pauses the node if there is a reason. Resumes it if there is none, the node is fit, and the pause was the agent's. Returns whether
+    /// it is left paused because the pause is somebody else's.
+    pub async fn pause_or_resume(&self, status: u8, fit: bool) -> Result<bool> {
         let journal = &self.shared.journal;
         let reasons = journal.pauses(self.number)?;
         let metrics = OfNode(&self.shared.metrics, &self.name);
@@ -155,7 +173,7 @@ impl Answers {
                 }
             }
             (5, true) if fit => {
-                let Some(pause) = journal.fact(&ours(self.number))?.filter(|pause| pause != "no") else { return Ok(()) };
+                let Some(pause) = journal.fact(&ours(self.number))?.filter(|pause| pause != "no") else { return Ok(true) };
                 // Once for each pause: if it was done before a crash, the present pause is not the agent's.
                 match self.call(&format!("resume {pause}"), IMuster::resumeCall {}.abi_encode()).await? {
                     Called::Done(_) => {
@@ -167,6 +185,24 @@ impl Answers {
             }
             _ => {}
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// Tells whose the present pause is, if it is not this agent's: nothing here ends it.
+    pub async fn tell_other_pause(&self) {
+        let number = self.number;
+        // A pause that cannot be found is told all the same.
+        let paused = self.shared.chain.pause_of(number).await.unwrap_or_default();
+        match paused.filter(|(_, present)| *present).and_then(|(input, _)| pause::reasons(&input)) {
+            Some(reasons) => {
+                let text = format!(
+                    "another agent with a key of node {number} has paused it, because of {}, and is the one that resumes it: end one of the \
+                     two. If that agent is gone, `muster node resume` ends the pause",
+                    reasons.join(", ")
+                );
+                self.shared.alert(&self.name, "paused", &text);
+            }
+            None => say!("{}: node {number} is paused, not by this agent: it gets no task until `muster node resume`", self.name),
+        }
     }
 }

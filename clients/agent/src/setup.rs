@@ -122,14 +122,17 @@ fn owed(shared: &Shared, account: Address) -> Result<Option<u32>> {
 /// Records in a new journal why an agent paused the node, according to the chain, and whether the node was slashed since it was
 /// last resumed.
 async fn recall(shared: &Shared, settings: &config::Node, number: u32) -> Result<()> {
-    let (known, journal) = (format!("known {number}"), &shared.journal);
+    let (known, journal, chain) = (format!("known {number}"), &shared.journal, &shared.chain);
+    let status = chain.muster.read(IMuster::nodeCall { number }).await?.status;
+    let paused = matches!(status, 3 | 5);
     if journal.fact(&known)?.is_some() {
+        if paused && pauses::doubt(chain, journal, number).await? {
+            say!("{}: the journal is older than the present pause of node {number}, which is its operator's", settings.name);
+        }
         return Ok(());
     }
-    let chain = &shared.chain;
-    let status = chain.muster.read(IMuster::nodeCall { number }).await?.status;
-    let paused = if matches!(status, 3 | 5) { chain.pause_of(number).await? } else { None };
-    let mut reasons = paused.and_then(|input| pause::reasons(&input)).unwrap_or_default();
+    let paused = if paused { chain.pause_of(number).await? } else { None };
+    let mut reasons = paused.and_then(|(input, _)| pause::reasons(&input)).unwrap_or_default();
     if !reasons.is_empty() {
         pauses::is_ours(journal, number)?;
     }

@@ -134,6 +134,66 @@ async fn asked_to_end_it_finishes_reveals_pauses_and_comes_back() {
     site.until("it has looked", async || agent.log().matches("the self-test passed").nth(2).map(|_| ())).await;
     looks_twice(&site, at).await;
     assert_eq!(status(&site, &agent).await, 5);
+    let said = || agent.log().matches("is paused, not by this agent").count();
+    site.until("it says so", async || (said() > 0).then_some(())).await;
+    looks_twice(&site, at).await;
+    assert_eq!((status(&site, &agent).await, said()), (5, 1), "{}", agent.log());
+}
+
+/// A copy of a folder.
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir(to).unwrap();
+    for file in std::fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(file.file_name());
+        if file.file_type().unwrap().is_dir() {
+            copy(&file.path(), &target);
+        } else {
+            std::fs::copy(file.path(), target).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_restored_backup_does_not_end_an_operators_pause() {
+    let mut site = Site::new(&[]).await;
+    let at = free();
+    let agent = listening(&mut site, at, "").await;
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    running.terminate();
+    site.until("it ends", async || running.ended()).await;
+    let (state, backup) = (agent.home.join("state"), agent.home.join("backup"));
+    copy(&state, &backup);
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    running.kill();
+    let operator = site.account_of(agent.key, "operator").await;
+    operator.call(IMuster::pauseCall {}, U256::ZERO).await.unwrap();
+    std::fs::remove_dir_all(&state).unwrap();
+    std::fs::rename(&backup, &state).unwrap();
+    let _running = agent.start(None);
+    site.until("it is fit", async || agent.log().matches("the self-test passed").nth(2).map(|_| ())).await;
+    looks_twice(&site, at).await;
+    assert_eq!(status(&site, &agent).await, 5, "{}", agent.log());
+    assert!(agent.log().contains("the journal is older than the present pause"), "{}", agent.log());
+}
+
+#[tokio::test]
+async fn an_agent_whose_node_another_one_has_paused_says_so() {
+    let mut site = Site::new(&[]).await;
+    let (agent, mut running) = working(&mut site).await;
+    let mut twin = site.agent("gpu1").await;
+    twin.key = agent.key;
+    twin.configure(&site);
+    let _twin = twin.start(None);
+    site.until("the twin is fit", async || twin.log().contains("the self-test passed").then_some(())).await;
+    running.kill();
+    agent.behave("differs");
+    let _running = agent.start(None);
+    let said = "has paused it, because of self-test";
+    site.until("the twin says so", async || twin.log().contains(said).then_some(())).await;
+    assert!(twin.log().lines().any(|line| line.contains("alert") && line.contains(said)), "{}", twin.log());
+    assert!(!agent.log().contains("another agent with a key"), "{}", agent.log());
 }
 
 #[tokio::test]
