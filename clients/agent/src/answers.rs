@@ -228,7 +228,7 @@ impl Answers {
     /// The answer is refused: this key has answered already, on another machine or before the journal was lost, or it is too
     /// late.
     async fn overtaken(&self, job: &mut Job, refusal: &Refusal) -> Result<()> {
-        if !matches!(refusal.advice(), Advice::Never) {
+        if is_for_now(refusal) {
             say!("{}: task {} cannot be answered yet: {refusal}", self.name, job.task);
             return Ok(());
         }
@@ -431,6 +431,15 @@ fn as_error(job: &Job) -> &'static str {
         ""
     } else {
         " as an error"
+/// Whether the same call may be accepted later. A program that does not run, or is missing, can be back before a task ends.
+pub fn is_for_now(refusal: &Refusal) -> bool {
+    match refusal {
+        Refusal::Known(Reason::ProgramFailed(_) | Reason::UnknownFunction(_)) => true,
+        Refusal::Other(data) => data.is_empty(),
+        Refusal::Known(_) => !matches!(refusal.advice(), Advice::Never),
+    }
+}
+
     }
 }
 

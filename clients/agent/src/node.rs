@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::answers::{is_too_expensive, passes, stamp, Answers, Called, Given, What};
+use crate::answers::{is_for_now, is_too_expensive, passes, stamp, Answers, Called, Given, What};
 use crate::clock::Clock;
 use crate::drive::{self, Drive};
 use crate::gpu::Gpu;
@@ -771,7 +771,12 @@ impl Node {
             Called::Refused(refusal) if refusal.name() == Some("TooManyModels") && self.make_places(view, &models).await? => {
                 return Ok(())
             }
-            Called::Refused(refusal) => say!("{}: models not reported: {refusal}", self.name()),
+            Called::Refused(refusal) => {
+                say!("{}: models not reported: {refusal}", self.name());
+                if is_for_now(&refusal) {
+                    return Ok(());
+                }
+            }
         }
         models.iter().try_for_each(|model| journal.forget_download(number, *model))
     }

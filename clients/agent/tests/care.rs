@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use alloy::primitives::{Address, B256, U256};
+use alloy::primitives::{keccak256, Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use axum::extract::Path;
@@ -690,12 +690,21 @@ async fn models_are_downloaded_by_the_operators_command_and_reported() {
     let application = site.account(1_000_000).await;
     let wanted = muster_client::abi::model_id("wanted");
     let models = vec![muster_client::abi::model_id("held"), wanted];
+    // What a missing program refuses is reported when it is back.
+    let embedded = site.world.node.is_some();
+    let selector = IMuster::reportDownloadedCall::SELECTOR;
+    let former = if embedded { lead(&site, selector, B256::ZERO).await } else { B256::ZERO };
     let id = site.task(&application, IMuster::TaskSpec { models, ..gpt(0) }, "with models", 70_000).await;
     site.event("an answer", |event| match event {
         Event::TaskSucceeded(e) if e.id == id => Some(()),
         _ => None,
     })
     .await;
+    if embedded {
+        let refused = || agent.log().contains("models not reported: UnknownFunction").then_some(());
+        site.until("it is refused", async || refused()).await;
+        lead(&site, selector, former).await;
+    }
     site.event("a report", |event| match event {
         Event::ModelAdded(e) if e.model == wanted => Some(()),
         _ => None,
@@ -1263,6 +1272,41 @@ async fn it_is_not_ready_when_the_programs_have_expired() {
     site.until("it is not ready", async || (ready() == Some(0.0)).then_some(())).await;
     assert_eq!(get(at, "/ready").unwrap().0, 503);
     assert!(agent.log().contains("ProgramFailed"), "{}", agent.log());
+}
+
+/// Leads a function of the contract to a program, or nowhere, and returns the former program.
+async fn lead(site: &Site, selector: [u8; 4], to: B256) -> B256 {
+    // As `Muster::programs` reads it.
+    let slot = keccak256([B256::right_padding_from(&selector), B256::with_last_byte(9)].concat());
+    let (endpoints, router) = (site.muster.endpoints(), site.muster.address());
+    let former = endpoints.word(router, slot).await.unwrap();
+    let _: serde_json::Value = endpoints.ask("anvil_setStorageAt", serde_json::json!([router, slot, to])).await.unwrap();
+    former
+}
+
+/// As after a bad upgrade, or an expired program, that is mended while the task runs.
+#[tokio::test]
+async fn what_a_missing_program_keeps_from_being_answered_is_answered_when_it_is_back() {
+    let mut site = Site::new(&[("sampleBps", 0)]).await;
+    if !site.world.travels("what_a_missing_program_keeps_from_being_answered_is_answered_when_it_is_back") {
+        return;
+    }
+    let (agent, _running) = working(&mut site).await;
+    let application = site.account(10_000_000).await;
+    for (redundancy, selector) in
+        [(0, IMuster::submitCall::SELECTOR), (1, IMuster::commitCall::SELECTOR), (1, IMuster::revealCall::SELECTOR)]
+    {
+        let former = lead(&site, selector, B256::ZERO).await;
+        let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(redundancy) }, "meanwhile", 100_000).await;
+        let said = || {
+            let log = agent.log();
+            let mut own = log.lines().filter(|line| line.contains(&format!("task {id} ")));
+            own.any(|line| line.contains("UnknownFunction"))
+        };
+        site.until("it is refused", async || said().then_some(())).await;
+        assert_eq!(lead(&site, selector, former).await, B256::ZERO);
+        succeeds(&site, id).await;
+    }
 }
 
 /// An answer that is not revealed is slashed, which costs more than its gas.
