@@ -97,17 +97,21 @@ impl Work {
             die::at("taken");
             let ran = match self.idle.take() {
                 Some(why) => Err(why),
-                None => {
-                    let created = self.shared.created(task).await?;
-                    let mut showing = None;
-                    let ran = self.execute(&created, &mut showing).await;
-                    die::at("executed");
-                    let settled = ran.and_then(|reply| self.settle(&created.spec, reply));
-                    if let (Ok(()), Some(Showing(show))) = (&settled, &showing) {
-                        show.settle(self.job.value);
+                None => match timeout_at(self.until, self.shared.created(task)).await {
+                    // Where a node of the chain gives the events of few blocks at a time, the search can take longer than the task may.
+                    Err(_) => Err(awaited("how it was created was not found")),
+                    Ok(created) => {
+                        let created = created?;
+                        let mut showing = None;
+                        let ran = self.execute(&created, &mut showing).await;
+                        die::at("executed");
+                        let settled = ran.and_then(|reply| self.settle(&created.spec, reply));
+                        if let (Ok(()), Some(Showing(show))) = (&settled, &showing) {
+                            show.settle(self.job.value);
+                        }
+                        settled
                     }
-                    settled
-                }
+                },
             };
             match ran {
                 Ok(()) => {}

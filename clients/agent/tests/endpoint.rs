@@ -1,0 +1,154 @@
+//! Endpoints that answer from an old state, or give the events of few blocks at a time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloy::primitives::U256;
+use muster_client::{fetcher, Account, Event, IMuster};
+use muster_fleet::site::{gpt, Agent, Running, Site};
+use serde_json::{json, Value};
+
+/// Methods whose answers depend on a block, and where their parameters name it.
+const AT: [(&str, usize); 6] = [
+    ("eth_call", 1),
+    ("eth_estimateGas", 1),
+    ("eth_getBalance", 1),
+    ("eth_getCode", 1),
+    ("eth_getTransactionCount", 1),
+    ("eth_getBlockByNumber", 0),
+];
+
+/// An endpoint before another.
+struct Endpoint {
+    url: String,
+    /// The newest block that it shows; 0 for the other's.
+    shows: Arc<AtomicU64>,
+    /// The most blocks whose events it gives at once, and milliseconds that it takes for that; 0 for no limit.
+    gives: Arc<AtomicU64>,
+    takes: Arc<AtomicU64>,
+    /// Questions about events.
+    asked: Arc<AtomicU64>,
+}
+
+fn number(value: &Value) -> u64 {
+    u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+}
+
+impl Endpoint {
+    async fn start(to: &str) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (client, to) = (fetcher().unwrap(), to.to_string());
+        let [shows, gives, takes, asked] = [(); 4].map(|()| Arc::<AtomicU64>::default());
+        let (newest, most, slow, count) = (shows.clone(), gives.clone(), takes.clone(), asked.clone());
+        let answer = move |body: String| {
+            let (client, to) = (client.clone(), to.clone());
+            let [newest, most, slow] = [&newest, &most, &slow].map(|one| one.load(Ordering::SeqCst));
+            let count = count.clone();
+            async move {
+                let mut asked: Value = serde_json::from_str(&body).unwrap();
+                let method = asked["method"].as_str().unwrap().to_string();
+                let answer = |result: Value| json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string();
+                if newest > 0 {
+                    if method == "eth_blockNumber" {
+                        return answer(json!(format!("{newest:#x}")));
+                    }
+                    if method == "eth_getTransactionReceipt" {
+                        return answer(Value::Null);
+                    }
+                    if let Some((_, place)) = AT.iter().find(|(name, _)| *name == method) {
+                        let block = &mut asked["params"][*place];
+                        if block.as_str().is_some_and(|block| ["latest", "pending"].contains(&block)) {
+                            *block = json!(format!("{newest:#x}"));
+                        } else if number(block) > newest {
+                            return answer(Value::Null);
+                        }
+                    }
+                }
+                if method == "eth_getLogs" {
+                    count.fetch_add(1, Ordering::SeqCst);
+                    tokio::time::sleep(Duration::from_millis(slow)).await;
+                    let filter = &mut asked["params"][0];
+                    if newest > 0 && (filter["toBlock"].is_null() || number(&filter["toBlock"]) > newest) {
+                        return answer(json!([]));
+                    }
+                    if most > 0
+                        && (filter["toBlock"].is_null() || number(&filter["toBlock"]) - number(&filter["fromBlock"]) >= most)
+                    {
+                        let error = json!({ "code": -32600, "message": "eth_getLogs: block range too high" });
+                        return json!({ "jsonrpc": "2.0", "id": 1, "error": error }).to_string();
+                    }
+                }
+                let body = asked.to_string();
+                let answer = client.post(to).header("content-type", "application/json").body(body).send().await;
+                answer.unwrap().text().await.unwrap()
+            }
+        };
+        let app = axum::Router::new().route("/", axum::routing::post(answer));
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self { url, shows, gives, takes, asked }
+    }
+}
+
+/// An agent behind such an endpoint, whose node may be drawn.
+async fn working(site: &mut Site) -> (Endpoint, Agent, Running) {
+    let endpoint = Endpoint::start(&site.url).await;
+    let mut agent = site.agent("gpu0").await;
+    agent.url.clone_from(&endpoint.url);
+    agent.configure(site);
+    let running = agent.start(None);
+    status(site, &agent, 1).await;
+    (endpoint, agent, running)
+}
+
+async fn status(site: &Site, agent: &Agent, wanted: u8) {
+    site.until(&format!("status {wanted}: {}", agent.log()), async || {
+        let number = site.node_of(agent.key).await;
+        (number > 0 && site.view(number).await.status == wanted).then_some(())
+    })
+    .await;
+}
+
+/// Whether its journal has a position among the events.
+fn has_read(agent: &Agent) -> bool {
+    let journal = rusqlite::Connection::open(agent.home.join("state/journal.sqlite")).unwrap();
+    journal.query_row("SELECT value FROM fact WHERE name = 'cursor'", [], |_| Ok(())).is_ok()
+}
+
+/// Has a task drawn.
+async fn draw(site: &Site, agent: &Agent, by: &Account) {
+    site.until("it is drawn", async || {
+        by.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await.unwrap();
+        (site.view(site.node_of(agent.key).await).await.status == 2).then_some(())
+    })
+    .await;
+}
+
+/// Ten blocks at a time, as the cheapest plans of providers have it: how a task was created is searched for too long.
+#[tokio::test]
+async fn a_search_longer_than_a_task_may_take_is_an_error_in_time() {
+    let mut site = Site::new(&[("sdOverhead", 0), ("sdUnit", 1), ("limitMin", 20)]).await;
+    if !site.world.travels("a_search_longer_than_a_task_may_take_is_an_error_in_time") {
+        return;
+    }
+    let (endpoint, agent, mut running) = working(&mut site).await;
+    site.until("it has read events", async || has_read(&agent).then_some(())).await;
+    running.kill();
+    let application = site.account(1_000_000).await;
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "long ago", 70_000).await;
+    site.world.node.unwrap().chain().mine(12_000, 0).unwrap();
+    draw(&site, &agent, &application).await;
+    endpoint.gives.store(10, Ordering::SeqCst);
+    endpoint.takes.store(100, Ordering::SeqCst);
+    let _running = agent.start(None);
+    let code = |event: &Event| match event {
+        Event::TaskErrorReported(e) if e.id == id => Some(e.code),
+        Event::TaskAborted(e) if e.id == id => panic!("it has timed out: {}", agent.log()),
+        _ => None,
+    };
+    assert_eq!(site.event("an error is reported", code).await, 3, "{}", agent.log());
+    assert!(agent.log().contains("how it was created was not found before it was too late"), "{}", agent.log());
+    assert!(endpoint.asked.load(Ordering::SeqCst) < 1_000);
+    assert!(agent.log().contains("blocks are still to be read"), "{}", agent.log());
+}
