@@ -172,12 +172,18 @@ impl Answers {
     pub fn gone(&self, job: &mut Job, outcome: &str) -> Result<()> {
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         let since = *missing.entry((job.task, job.deadline)).or_insert_with(Instant::now);
-        if job.outcome.is_none() && since.elapsed() < GONE {
+        let told = job.outcome.is_some() && !job.is_given_up();
+        if !told && since.elapsed() < GONE {
             return Ok(());
         }
         missing.remove(&(job.task, job.deadline));
         drop(missing);
-        self.over(job, if job.outcome.is_none() { outcome } else { "done" })
+        self.over(job, if told { "done" } else { outcome })
+    }
+
+    /// As `gone`, for a job whose answer was committed to. One that is not revealed is taken up again where the chain shows it later.
+    fn gone_from_chain(&self, job: &mut Job) -> Result<()> {
+        self.gone(job, if job.stage == Stage::Revealed { "done" } else { "lost" })
     }
 
     /// Notes that a job's task is on the chain.
@@ -263,7 +269,7 @@ impl Answers {
         let group = self.shared.chain.muster.read(IMuster::groupCall { place: job.place }).await?;
         let member = group.members.iter().find(|member| member.node == self.number);
         let Some(member) = member.filter(|_| group.id == job.task) else {
-            self.gone(job, "done")?;
+            self.gone_from_chain(job)?;
             return Ok(None);
         };
         self.seen(job);
@@ -366,7 +372,7 @@ impl Answers {
                         job.place = group.group;
                         self.put(job)?;
                     }
-                    None => self.gone(job, "done")?,
+                    None => self.gone_from_chain(job)?,
                 }
                 Ok(None)
             }
@@ -425,12 +431,6 @@ impl Answers {
     }
 }
 
-/// The log's suffix for a committed error report.
-fn as_error(job: &Job) -> &'static str {
-    if job.kind == 0 {
-        ""
-    } else {
-        " as an error"
 /// Whether the same call may be accepted later. A program that does not run, or is missing, can be back before a task ends.
 pub fn is_for_now(refusal: &Refusal) -> bool {
     match refusal {
@@ -440,6 +440,12 @@ pub fn is_for_now(refusal: &Refusal) -> bool {
     }
 }
 
+/// The log's suffix for a committed error report.
+fn as_error(job: &Job) -> &'static str {
+    if job.kind == 0 {
+        ""
+    } else {
+        " as an error"
     }
 }
 

@@ -117,6 +117,11 @@ impl Job {
         matches!(self.stage, Stage::Committed | Stage::Revealing)
     }
 
+    /// Whether it was given up because no node of the chain showed it, and no event has told its outcome since.
+    pub fn is_given_up(&self) -> bool {
+        matches!(self.outcome.as_deref(), Some("lost" | "overtaken"))
+    }
+
     fn read(row: &Row) -> rusqlite::Result<Self> {
         let stage: String = row.get("stage")?;
         let paid: String = row.get("paid")?;

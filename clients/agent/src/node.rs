@@ -506,9 +506,10 @@ impl Node {
         if let Some(task) = running {
             let known = journal.job(number, task.id, task.deadline)?;
             // Given up because a node was behind, and running all the same.
-            let given_up = |job: &Job| matches!(job.outcome.as_deref(), Some("lost" | "overtaken")) && job.stage == Stage::Over;
+            let given_up = |job: &Job| job.is_given_up() && job.stage == Stage::Over;
+            let goes_on = matches!(task.status, 4 | 5) || matches!(task.status, 3 | 6) && !late(task, head);
             behind = known.as_ref().is_some_and(|job| job.stage == Stage::Over && !given_up(job));
-            if known.as_ref().is_none_or(|job| given_up(job) && matches!(task.status, 3 | 6) && !late(task, head)) {
+            if known.as_ref().is_none_or(|job| given_up(job) && goes_on) {
                 let mut job = Job::new(number, task.id, task.deadline, task.redundancy, task.group);
                 if matches!(task.status, 4 | 5) {
                     self.rescue(&mut job).await?;

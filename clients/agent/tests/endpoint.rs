@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alloy::primitives::U256;
 use muster_client::{fetcher, Account, Event, IMuster};
-use muster_fleet::site::{gpt, Agent, Running, Site};
+use muster_fleet::site::{gpt, journal, Agent, Running, Site};
 use serde_json::{json, Value};
 
 /// Methods whose answers depend on a block, and where their parameters name it.
@@ -110,6 +110,10 @@ async fn status(site: &Site, agent: &Agent, wanted: u8) {
     .await;
 }
 
+async fn head(site: &Site) -> u64 {
+    site.muster.endpoints().head().await.unwrap().number
+}
+
 /// Whether its journal has a position among the events.
 fn has_read(agent: &Agent) -> bool {
     let journal = rusqlite::Connection::open(agent.home.join("state/journal.sqlite")).unwrap();
@@ -123,6 +127,26 @@ async fn draw(site: &Site, agent: &Agent, by: &Account) {
         (site.view(site.node_of(agent.key).await).await.status == 2).then_some(())
     })
     .await;
+}
+
+/// A provider's machine that stands still before the task began, for longer than a minute.
+#[tokio::test]
+async fn what_an_endpoint_did_not_show_for_minutes_is_revealed_when_it_shows_it() {
+    let mut site = Site::new(&[("sampleBps", 0)]).await;
+    let (endpoint, agent, mut running) = working(&mut site).await;
+    let application = site.account(1_000_000).await;
+    let before = head(&site).await;
+    running.kill();
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "shown late", 100_000).await;
+    let mut running = agent.start(Some("committed"));
+    site.until("it dies", async || running.ended()).await;
+    endpoint.shows.store(before, Ordering::SeqCst);
+    let _running = agent.start(None);
+    let over = || journal(&agent).is_some_and(|jobs| jobs.iter().any(|(task, stage, _)| (*task, stage.as_str()) == (id, "over")));
+    site.until("it is given up", async || over().then_some(())).await;
+    endpoint.shows.store(0, Ordering::SeqCst);
+    site.event("it is paid", |event| matches!(event, Event::TaskSucceeded(e) if e.id == id).then_some(())).await;
+    assert_eq!(agent.runs(), 1, "{}", agent.log());
 }
 
 /// Ten blocks at a time, as the cheapest plans of providers have it: how a task was created is searched for too long.
