@@ -690,7 +690,7 @@ async fn models_are_downloaded_by_the_operators_command_and_reported() {
     let application = site.account(1_000_000).await;
     let wanted = muster_client::abi::model_id("wanted");
     let models = vec![muster_client::abi::model_id("held"), wanted];
-    // What a missing program refuses is reported when it is back.
+    // A report that a missing program refuses is made when it is back.
     let embedded = site.world.node.is_some();
     let selector = IMuster::reportDownloadedCall::SELECTOR;
     let former = if embedded { lead(&site, selector, B256::ZERO).await } else { B256::ZERO };
