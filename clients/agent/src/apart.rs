@@ -2,10 +2,10 @@
 //! may become so. The files that it shares with the agent lie in a folder of their own.
 
 use std::fs;
-use std::os::unix::fs::{chown, PermissionsExt};
+use std::os::unix::fs::{chown, DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 
 use crate::config::{self, Container};
 
@@ -104,7 +104,11 @@ impl Container {
 pub fn exchange(settings: &config::Executor, node: &str) -> Result<PathBuf> {
     let place = match &settings.exchange {
         Some(place) => place.clone(),
-        None => std::env::temp_dir().join(format!("muster-agent-{}", rustix::process::getuid().as_raw())),
+        None => {
+            let place = std::env::temp_dir().join(format!("muster-agent-{}", rustix::process::getuid().as_raw()));
+            own(&place)?;
+            place
+        }
     };
     // Not shared with another process of the same configuration, such as `doctor`.
     let place = place.join(format!("{node}-{}", std::process::id()));
@@ -126,6 +130,19 @@ pub fn exchange(settings: &config::Executor, node: &str) -> Result<PathBuf> {
     Ok(place)
 }
 
+/// Creates a folder where anybody may, or finds that it is the agent's own: whoever owns it could put a link in the place of what is in it.
+fn own(place: &Path) -> Result<()> {
+    let said = || format!("{}, the folder for executors", place.display());
+    match fs::DirBuilder::new().mode(0o711).create(place) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error).with_context(said),
+        _ => {}
+    }
+    let there = fs::symlink_metadata(place).with_context(said)?;
+    let ours = there.is_dir() && there.uid() == rustix::process::getuid().as_raw();
+    ensure!(ours, "{} is not a folder of the agent's user: remove it, or set `exchange`", place.display());
+    Ok(())
+}
+
 /// The number of a group, as /etc/group has it.
 fn group(name: &str) -> std::io::Result<u32> {
     let groups = fs::read_to_string("/etc/group")?;
@@ -143,6 +160,21 @@ mod tests {
 
     fn settings(more: &str) -> config::Executor {
         toml::from_str(&format!("command = ['python3', 'executor.py']\n{more}")).unwrap()
+    }
+
+    #[test]
+    fn a_folder_for_executors_that_somebody_else_made_is_not_taken() {
+        let place = tempfile::tempdir().unwrap();
+        let (ours, link) = (place.path().join("ours"), place.path().join("link"));
+        own(&ours).unwrap();
+        own(&ours).unwrap();
+        std::os::unix::fs::symlink(&ours, &link).unwrap();
+        assert!(own(&link).unwrap_err().to_string().contains("is not a folder of the agent's user"));
+        // Only root can give a folder away.
+        if rustix::process::getuid().is_root() {
+            chown(&ours, Some(1), None).unwrap();
+            assert!(own(&ours).is_err());
+        }
     }
 
     #[test]
