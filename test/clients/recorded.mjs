@@ -1,4 +1,4 @@
-// What a client asked of a node and was answered, as lines of JSON: asked again, a node must answer the same.
+// The requests of a client and their answers, as lines of JSON: asked again, a node must answer the same.
 //
 //   node recorded.mjs record NODE_URL FILE   a proxy before the node: prints "Listening on http://...", writes FILE until it is stopped
 //   node recorded.mjs play NODE_URL FILE     asks all of it again, one after the other, and ends with 1 at the first other answer
