@@ -728,7 +728,7 @@ interface IMuster {
     error UnknownFunction(bytes4 selector);
     /// @notice The calldata does not match the function's types.
     error MalformedCalldata(bytes4 selector);
-    /// @notice The program stopped without a reason: a trap, or too little gas.
+    /// @notice The program stopped without a reason: a trap, too little gas, or a call back while Muster pays the caller.
     error ProgramFailed(bytes4 selector, address program);
     /// @notice This function takes no value.
     error ValueNotAccepted(uint256 value);
