@@ -98,19 +98,11 @@ if [ -n "$record" ]; then
   mkdir -p "$work"
   node=$(ls -t "$root"/target/{release,debug}/muster-devnode 2>/dev/null | head -n 1 || true)
   [ -n "$node" ] || die "no muster-devnode is built: cargo build -p muster-devnode"
-  # listening LOG COMMAND...: starts it and waits until it says where it listens.
-  listening() {
-    "${@:2}" >"$1" &
-    trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
-    rpc=
-    while [ -z "$rpc" ]; do
-      kill -0 $! 2>/dev/null || die "$2 did not start"
-      sleep 0.1
-      rpc=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$1")
-    done
-  }
+  source "$root/test/clients/listening.sh"
+  trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
   listening "$work/node.log" "$node" --port 0 --manual-time 1700000000
-  listening "$work/proxy.log" node "$root/test/clients/recorded.mjs" record "$rpc" "$work/recorded.jsonl"
+  listening "$work/proxy.log" node "$root/test/clients/recorded.mjs" record "$url" "$work/recorded.jsonl"
+  rpc=$url
 fi
 
 call() { # method, params: the result, or the whole answer if there is none

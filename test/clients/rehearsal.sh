@@ -30,16 +30,11 @@ refused() {
   grep -qF -- "$1" <<<"$out" || die "${*:2} does not say \"$1\": $out"
 }
 
+source test/clients/listening.sh
 # start NAME FLAG ...: a node, whose URL is then in $url.
 start() {
-  "$devnode" --port 0 "${@:2}" >"$work/$1.log" 2>&1 &
-  running+=($!)
-  url=
-  while [ -z "$url" ]; do
-    kill -0 "${running[-1]}" 2>/dev/null || die "the node did not start: $(cat "$work/$1.log")"
-    sleep 0.1
-    url=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$work/$1.log")
-  done
+  listening "$work/$1.log" "$devnode" --port 0 "${@:2}"
+  running+=("$started")
 }
 start node
 RPC_URL=$url

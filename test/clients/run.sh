@@ -48,19 +48,12 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   touch node_modules/.package-lock.json
 fi
 
-# start_node NAME ARGUMENTS...: a node of its own; where it listens into $url, its process into $started.
+source ./listening.sh
+# start_node NAME ARGUMENTS...: a node of its own, as `listening` starts it.
 start_node() {
   local node=${DEVNODE:-$(built muster-devnode)}
   [ -x "$node" ] || { echo "clients: no muster-devnode is built: cargo build -p muster-devnode" >&2; exit 1; }
-  : >"$work/$1.log"
-  "$node" --port 0 "${@:2}" >"$work/$1.log" &
-  started=$!
-  while :; do
-    url=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$work/$1.log")
-    [ -z "$url" ] || break
-    kill -0 "$started" 2>/dev/null || { echo "clients: the node did not start" >&2; exit 1; }
-    sleep 0.1
-  done
+  listening "$work/$1.log" "$node" --port 0 "${@:2}"
 }
 if [ -z "${RPC_URL:-}" ]; then
   start_node node
