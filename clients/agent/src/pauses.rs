@@ -31,11 +31,15 @@ pub fn is_ours(journal: &Journal, number: u32) -> Result<()> {
     journal.set_fact(&ours(number), &stamp().to_string())
 }
 
+/// The stamp of the agent's own last pause of a node, unless that has ended.
+fn our_pause(journal: &Journal, number: u32) -> Result<Option<String>> {
+    Ok(journal.fact(&ours(number))?.filter(|pause| pause != "no"))
+}
+
 /// Forgets that a node's present pause is the agent's, if the chain says that it is an operator's: then the journal is a restored one, from
 /// before that agent's pause ended.
 pub async fn doubt(chain: &Chain, journal: &Journal, number: u32) -> Result<bool> {
-    let known = journal.fact(&ours(number))?.is_some_and(|pause| pause != "no");
-    if !known {
+    if our_pause(journal, number)?.is_none() {
         return Ok(false);
     }
     // Where nothing shows the present pause, the journal is believed.
@@ -173,7 +177,7 @@ impl Answers {
                 }
             }
             (5, true) if fit => {
-                let Some(pause) = journal.fact(&ours(self.number))?.filter(|pause| pause != "no") else { return Ok(true) };
+                let Some(pause) = our_pause(journal, self.number)? else { return Ok(true) };
                 // Once for each pause: if it was done before a crash, the present pause is not the agent's.
                 match self.call(&format!("resume {pause}"), IMuster::resumeCall {}.abi_encode()).await? {
                     Called::Done(_) => {
