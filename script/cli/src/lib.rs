@@ -8,6 +8,7 @@
 pub mod arbwasm;
 pub mod build;
 pub mod chain;
+mod coverage;
 pub mod demo;
 pub mod deploy;
 pub mod environment;

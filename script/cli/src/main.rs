@@ -58,7 +58,7 @@ enum Command {
     },
     /// Run the tests whose figures docs/generated/proof.md shows, and write it (takes minutes; script/proof runs it)
     Proof {
-        /// The summary of cargo-llvm-cov
+        /// A folder with what llvm-cov exports of each test executable
         coverage: PathBuf,
     },
     /// Write the section on mutants of docs/generated/proof.md anew, from test/mutants.jsonl (script/mutants --page runs it)

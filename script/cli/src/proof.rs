@@ -15,7 +15,7 @@ use anyhow::{bail, ensure, Context, Result};
 use muster_trace::figures::thousands;
 use syn::visit::Visit;
 
-use crate::{build, markdown::row, mutants, runs, wasm::MAX_CODE};
+use crate::{build, coverage, markdown::row, mutants, runs, wasm::MAX_CODE};
 
 /// The tests by attacker, of which those of single tasks try the weaknesses and play the attacks.
 const SECURITY: &str = "contracts/protocol/tests/security";
@@ -174,12 +174,13 @@ impl Heard {
     }
 }
 
-/// Runs the tests and writes the page. The programs must be built, those for tests too. `coverage` is what cargo-llvm-cov summed up.
+/// Runs the tests and writes the page. The programs must be built, those for tests too. `coverage` is a folder with what
+/// llvm-cov exports of each test executable.
 ///
 /// # Errors
 /// When a test fails or does not print its figures, or less was driven or drawn than is promised.
 pub fn run(root: &Path, coverage: &Path) -> Result<()> {
-    let coverage = fs::read_to_string(coverage).with_context(|| coverage.display().to_string())?;
+    let executed = coverage::rows(root, coverage)?;
     let mut heard = Heard::default();
     eprintln!("proof: in memory");
     let native = ["--test", "draw", "--test", "native", "--test", "life", "--test", "outcomes"];
@@ -188,12 +189,12 @@ pub fn run(root: &Path, coverage: &Path) -> Result<()> {
     eprintln!("proof: through compiled WASM, on the embedded node");
     heard.listen(root, &["--test", "network", "--", "--show-output", "model::", "outcomes::", "weight::"])?;
     let file = root.join("docs/generated/proof.md");
-    fs::write(&file, page(root, &heard, &coverage)?).with_context(|| file.display().to_string())?;
+    fs::write(&file, page(root, &heard, &executed)?).with_context(|| file.display().to_string())?;
     eprintln!("proof: wrote docs/generated/proof.md");
     Ok(())
 }
 
-fn page(root: &Path, heard: &Heard, coverage: &str) -> Result<String> {
+fn page(root: &Path, heard: &Heard, executed: &str) -> Result<String> {
     let (manifest, _) = build::load(root)?;
     let mut page = format!("{HEAD}\n{} tests ran and passed, compiled by {}.\n\n{CHOICE}", heard.passed.len(), manifest.rustc);
     for figure in heard.of("choice", "state")? {
@@ -253,7 +254,7 @@ fn page(root: &Path, heard: &Heard, coverage: &str) -> Result<String> {
 
     let runs = fs::read_to_string(root.join("test/runs.jsonl")).context("test/runs.jsonl")?;
     page += &format!("{FRESH}{}{FUZZED}{}", runs::fresh(&runs)?, runs::fuzzed(&runs)?);
-    page += &format!("{LOADED}{}{COVERAGE}{}", runs::loaded(&runs)?, runs::coverage(root, coverage)?);
+    page += &format!("{LOADED}{}{COVERAGE}{}", runs::loaded(&runs)?, executed);
 
     page += OUTCOMES;
     for figure in heard.of("outcomes", "groups")? {
@@ -420,11 +421,12 @@ const LOADED: &str = "
 const COVERAGE: &str = "
 ## Code that tests execute
 
-cargo-llvm-cov counts what the tests of `contracts/core` and `contracts/protocol` execute, natively. A region is an expression or a branch that
-can be left out by itself. `chain.rs` calls the chain, and so runs in programs only.
+LLVM counts what the tests of `contracts/core` and `contracts/protocol` execute, natively. A region is an expression or a branch that
+can be left out by itself; the last column names the lines where one begins that no test executes. `chain.rs` calls the chain, and so
+runs in programs only. `native.rs`, the host of tests, is left out.
 
-| file | lines | executed | regions | executed |
-| --- | ---: | ---: | ---: | ---: |
+| file | regions | executed | not executed |
+| --- | ---: | ---: | --- |
 ";
 
 const OUTCOMES: &str = "

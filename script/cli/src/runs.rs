@@ -1,7 +1,7 @@
-//! Tables for `docs/generated/proof.md`: long runs, from `test/runs.jsonl`, to which `script/fresh`, `script/fuzz` and
-//! `script/test --under-load` add lines; and coverage, from cargo-llvm-cov's summary.
+//! Tables of long runs for `docs/generated/proof.md`, from `test/runs.jsonl`, to which `script/fresh`, `script/fuzz` and
+//! `script/test --under-load` add lines.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use muster_trace::figures::thousands;
@@ -84,65 +84,6 @@ pub(crate) fn loaded(lines: &str) -> Result<String> {
     })
 }
 
-/// The summary that cargo-llvm-cov exports with `--json --summary-only`, as far as it is read here.
-#[derive(Deserialize)]
-struct Coverage {
-    data: Vec<Data>,
-}
-
-#[derive(Deserialize)]
-struct Data {
-    files: Vec<File>,
-}
-
-#[derive(Deserialize)]
-struct File {
-    filename: String,
-    summary: Summary,
-}
-
-#[derive(Deserialize)]
-struct Summary {
-    lines: Share,
-    regions: Share,
-}
-
-#[derive(Deserialize)]
-struct Share {
-    count: u64,
-    covered: u64,
-}
-
-impl Share {
-    /// In percent, never rounded up to all of it.
-    fn shown(&self) -> String {
-        format!("{:.1} %", (1000 * self.covered / self.count.max(1)) as f64 / 10.0)
-    }
-}
-
-/// Rows of the contracts' files: lines and regions (expressions and branches), and the share of each that tests execute.
-pub(crate) fn coverage(root: &Path, summary: &str) -> Result<String> {
-    let coverage: Coverage = serde_json::from_str(summary).context("the summary of coverage")?;
-    let contracts = root.join("contracts").canonicalize()?;
-    let mut rows = BTreeMap::new();
-    let mut all = [Share { count: 0, covered: 0 }, Share { count: 0, covered: 0 }];
-    for File { filename, summary: Summary { lines, regions } } in coverage.data.into_iter().flat_map(|data| data.files) {
-        let Ok(file) = Path::new(&filename).strip_prefix(&contracts) else { continue };
-        for (all, one) in all.iter_mut().zip([&lines, &regions]) {
-            all.count += one.count;
-            all.covered += one.covered;
-        }
-        let name = format!("`{}`", file.display());
-        rows.insert(
-            name.clone(),
-            row(&[&name, &thousands(lines.count), &lines.shown(), &thousands(regions.count), &regions.shown()]),
-        );
-    }
-    let [lines, regions] = all;
-    let last = row(&["together", &thousands(lines.count), &lines.shown(), &thousands(regions.count), &regions.shown()]);
-    Ok(rows.into_values().collect::<String>() + &last)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,23 +107,5 @@ mod tests {
     fn a_bent_line_is_named() {
         let error = fresh("{\"what\": \"fresh\"}").unwrap_err();
         assert!(format!("{error:#}").contains("test/runs.jsonl: {\"what\": \"fresh\"}"), "{error:#}");
-    }
-
-    #[test]
-    fn coverage_is_of_the_contracts_and_not_rounded_up() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("contracts")).unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let file = |name: &str, covered: u64| {
-            let share = serde_json::json!({ "count": 10_000, "covered": covered });
-            serde_json::json!({ "filename": root.join(name), "summary": { "lines": share, "regions": share } })
-        };
-        let summary =
-            serde_json::json!({ "data": [{ "files": [file("contracts/core/src/a.rs", 9_999), file("test/b.rs", 0)] }] });
-        let rows = coverage(&root, &summary.to_string()).unwrap();
-        assert_eq!(
-            rows,
-            "| `core/src/a.rs` | 10,000 | 99.9 % | 10,000 | 99.9 % |\n| together | 10,000 | 99.9 % | 10,000 | 99.9 % |\n"
-        );
     }
 }
