@@ -232,8 +232,8 @@ case " ${CLIENTS:-examples package release} " in
 esac
 
 inturn=() beside=()
-# The page comes last, for a browser works for as long as it is open: it costs least where little else runs.
-for client in ${CLIENTS:-endpoint estimates viem ethers examples cast cargo-stylus indexer package release executors runbook site page}; do
+# The longest first, so that none is left alone at the end.
+for client in ${CLIENTS:-endpoint estimates viem ethers examples cast cargo-stylus page indexer release package site runbook executors}; do
   case $client in
     package | page | release | indexer | executors | site | runbook) beside+=("$client") ;;
     *) inturn+=("$client") ;;

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::markdown::row;
 
-/// What is read of an export.
+/// The part of an export that is read.
 #[derive(Deserialize)]
 struct Export {
     data: Vec<Data>,
