@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure, Context, Result};
 use muster_client::Why;
-use rustix::process::{kill_process_group, Pid, Signal};
+use rustix::process::{kill_process_group, waitid, Pid, Signal, WaitId, WaitIdOptions};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -29,7 +29,7 @@ const NOISE: usize = 2_048;
 const NOISY: u32 = 200;
 /// How often its card is checked while it runs.
 const LOOK: Duration = Duration::from_secs(5);
-/// How often the length of its result is, and the longest unless another is set.
+/// How often the length of its result and its process are, and the longest result unless another is set.
 const MEASURE: Duration = Duration::from_secs(1);
 /// See `MEASURE`.
 pub const LONGEST: u64 = 1 << 30;
@@ -375,7 +375,8 @@ impl Executor {
         self.stop();
         let within = Duration::from_secs(self.settings.ready_within);
         let (mut running, mut stdout) = self.spawn().with_context(|| format!("cannot start {}", self.settings.command[0]))?;
-        let said = timeout(within, hear(&mut stdout)).await;
+        let process = running.child.id().and_then(|id| Pid::from_raw(id as i32));
+        let said = timeout(within, next(process, &mut stdout)).await;
         let ready = match said {
             Ok(Ok(Said::Ready(ready))) => ready,
             Ok(Ok(_)) => bail!("the executor answers before it is ready"),
@@ -390,7 +391,7 @@ impl Executor {
         };
         say!("{}: executor {} {} is ready for {:?}; {}", self.node, ready.name, ready.version, ready.kinds, ready.stack);
         running.ready = ready.clone();
-        tokio::spawn(listen(self.node.clone(), stdout, running.asked.clone(), self.gpu.clone()));
+        tokio::spawn(listen(self.node.clone(), process, stdout, running.asked.clone(), self.gpu.clone()));
         self.starts += 1;
         self.running = Some(running);
         Ok(ready)
@@ -729,12 +730,37 @@ async fn lost(gpu: Option<&str>) -> String {
     }
 }
 
+/// The next line of an executor. An output that stays open says nothing of its process, since another that it began may have it, too.
+async fn next(process: Option<Pid>, stdout: &mut BufReader<ChildStdout>) -> Result<Said> {
+    tokio::select! {
+        said = hear(stdout) => said,
+        () = exited(process) => Err(anyhow!("the executor has ended, and a process that it began keeps its output open")),
+    }
+}
+
+/// Waits until a child has exited, and a moment longer, for its last lines to be read. Leaves it for others to wait for.
+async fn exited(process: Option<Pid>) {
+    let Some(process) = process else { return std::future::pending().await };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    // An error says that it was waited for already.
+    while let Ok(None) = waitid(WaitId::Pid(process), options) {
+        tokio::time::sleep(MEASURE).await;
+    }
+    tokio::time::sleep(MEASURE).await;
+}
+
 /// Passes answers on, until the executor ends or breaks the protocol, or its card is lost. With a lost card it may hang for ever, and
 /// an error reported in time costs only the fee.
-async fn listen(node: String, mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<Pending>>, gpu: Option<String>) {
+async fn listen(
+    node: String,
+    process: Option<Pid>,
+    mut stdout: BufReader<ChildStdout>,
+    asked: Arc<std::sync::Mutex<Pending>>,
+    gpu: Option<String>,
+) {
     loop {
         let said = tokio::select! {
-            said = hear(&mut stdout) => said,
+            said = next(process, &mut stdout) => said,
             why = lost(gpu.as_deref()) => Err(anyhow!("the GPU is lost: {why}")),
         };
         let mut pending = asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -1166,6 +1192,24 @@ mod tests {
         file.set_len(1 << 20).unwrap();
         take(&from, &to, 1 << 20).unwrap();
         assert_eq!(std::fs::metadata(&to).unwrap().len(), 1 << 20);
+    }
+
+    #[tokio::test]
+    async fn it_has_ended_also_while_a_process_that_it_began_keeps_its_output_open() {
+        let place = tempfile::tempdir().unwrap();
+        for script in [format!("{READY} read l; sleep 600 & exit 3"), "sleep 600 & exit 1".into()] {
+            let mut executor = executor(&script);
+            executor.settings.ready_within = 300;
+            match executor.run(&run(place.path()), Duration::from_mins(5)).await {
+                Ran::Failed(Fault::Node, reason) => assert!(reason.contains("keeps its output open"), "{reason}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        let last = format!(
+            r#"{READY} read l; echo r > {}/output; echo "{{\"done\":{{\"id\":\"17\"}}}}"; sleep 600 & exit"#,
+            place.path().display()
+        );
+        assert_eq!(executor(&last).run(&run(place.path()), Duration::from_mins(5)).await, Ran::Done);
     }
 
     #[tokio::test]
