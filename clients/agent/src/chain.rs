@@ -6,60 +6,19 @@ use alloy::primitives::{Bytes, B256};
 use alloy::rpc::types::Log;
 use alloy::sol_types::{SolCall, SolEvent};
 use anyhow::{Context, Result};
-use muster_client::{abi, Error, Event, Head, IMuster, Muster, Opening, Secrets};
+use muster_client::{abi, Event, Head, IMuster, Muster, Opening, Searched, Secrets};
 use serde_json::{json, Value};
 
 use crate::say;
 
-/// Blocks that the first question about a log covers; later ones cover more, up to the limit, or what a node gives.
-const SPAN: u64 = 2_000;
-/// See `SPAN`.
-const SPAN_MOST: u64 = 1 << 20;
 /// After so many questions about one log, and after twice, four times as many and so on, the log names the search.
 const LONG: u32 = 256;
-/// Questions about the cause of a node's pause: with these spans they reach back by 58 million blocks.
+/// Questions about the cause of a node's pause: where nodes give much at once they reach back by 58 million blocks.
 const QUESTIONS: u32 = 64;
 /// A page of groups.
 const PAGE: u32 = 256;
 /// Bytes of `commit`'s own calldata; the note follows.
 const COMMIT: usize = 4 + 2 * 32;
-
-/// The number of blocks of the next question: it grows until a node refuses, and then stays near the most that it gives.
-#[derive(Debug, PartialEq, Eq)]
-struct Span {
-    next: u64,
-    /// The most that was given, and the least that was refused since.
-    given: u64,
-    refused: u64,
-}
-
-impl Default for Span {
-    fn default() -> Self {
-        Self { next: SPAN, given: 0, refused: SPAN_MOST + 1 }
-    }
-}
-
-impl Span {
-    fn give(&mut self) {
-        self.given = self.given.max(self.next);
-        let between = self.refused - self.given;
-        self.next = match self.refused {
-            _ if between <= self.given / 8 + 1 => self.given,
-            refused if refused > SPAN_MOST => (self.given * 2).min(SPAN_MOST),
-            _ => self.given + between / 2,
-        };
-    }
-
-    fn refuse(&mut self) {
-        self.refused = self.next;
-        if self.given < self.next {
-            self.next = if self.given > 0 { self.given } else { self.next.div_ceil(8) };
-        } else {
-            // Also the most that was given before: there are more events here, or the node is away.
-            *self = Self { next: self.next.div_ceil(8), ..Self::default() };
-        }
-    }
-}
 
 /// A contract, to ask about the past.
 #[derive(Clone)]
@@ -94,38 +53,20 @@ impl Chain {
     /// As `newest`, with a limit of questions: for logs that mostly do not exist.
     async fn newest_within(&self, topics: &[B256], questions: u32) -> Result<Option<Log>> {
         let head = self.head().await?.number;
-        let (mut to, mut span) = (head, Span::default());
-        for asked in 1..=questions {
-            let from = to.saturating_sub(span.next - 1).max(self.from_block);
-            let filter = json!([{
-                "address": self.muster.address(), "topics": topics, "fromBlock": format!("{from:#x}"), "toBlock": format!("{to:#x}"),
-            }]);
-            match self.muster.endpoints().ask::<Vec<Log>>("eth_getLogs", filter).await {
-                Ok(mut logs) => {
-                    if let Some(log) = logs.pop() {
-                        return Ok(Some(log));
-                    }
-                    if from <= self.from_block {
-                        return Ok(None);
-                    }
-                    to = from - 1;
-                    span.give();
-                }
-                // More than the node gives at once.
-                Err(Error::Node(_) | Error::Unreachable(_)) if span.next > 1 => span.refuse(),
-                Err(error) => return Err(error.into()),
-            }
+        let filter = json!({ "address": self.muster.address(), "topics": topics });
+        let goes_on = |searched: Searched| {
+            let Searched { questions: asked, from, given } = searched;
             if asked == questions || asked >= LONG && asked.is_power_of_two() {
                 let ends = if asked == questions { "ends" } else { "goes on" };
                 say!(
-                    "{asked} questions have searched blocks {} to {head} for an event, since a node of `rpc` gives those of {} blocks at a \
-                     time: the search {ends}",
-                    to + 1,
-                    span.given.max(1)
+                    "{asked} questions have searched blocks {from} to {head} for an event, since a node of `rpc` gives those of {} blocks \
+                     at a time: the search {ends}",
+                    given.max(1)
                 );
             }
-        }
-        Ok(None)
+            asked < questions
+        };
+        Ok(self.muster.endpoints().newest(filter, self.from_block..=head, goes_on).await?)
     }
 
     /// The newest event of a kind about a node, unless it is too long ago to matter.
@@ -221,46 +162,4 @@ fn place(log: Option<&Log>) -> Option<(u64, u64)> {
 
 fn word(number: u64) -> B256 {
     B256::left_padding_from(&number.to_be_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The questions that a search of so many blocks takes where a node gives at most these at a time.
-    fn questions(blocks: u64, most: u64) -> u64 {
-        let (mut span, mut left, mut asked) = (Span::default(), blocks, 0);
-        while left > 0 {
-            asked += 1;
-            if span.next <= most {
-                left = left.saturating_sub(span.next);
-                span.give();
-            } else {
-                span.refuse();
-            }
-        }
-        asked
-    }
-
-    #[test]
-    fn a_search_learns_how_many_blocks_a_node_gives() {
-        // Six hours at four blocks a second.
-        let blocks = 6 * 3_600 * 4;
-        for (most, at_most) in [(1, 86_405), (2, 43_206), (10, 9_610), (500, 195), (2_000, 50), (10_000, 15), (u64::MAX, 7)] {
-            let asked = questions(blocks, most);
-            assert!(asked <= at_most, "{most} blocks at a time: {asked} questions");
-        }
-    }
-
-    #[test]
-    fn a_search_goes_on_where_a_node_gives_less_than_before() {
-        let mut span = Span::default();
-        span.give();
-        assert_eq!(span.next, 2 * SPAN);
-        while span.next > 1 {
-            span.refuse();
-        }
-        span.give();
-        assert_eq!(span, Span { next: 2, given: 1, refused: 4 });
-    }
 }

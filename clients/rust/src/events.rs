@@ -13,8 +13,8 @@ use crate::cursor::{Cursor, Mark};
 use crate::endpoints::Endpoints;
 use crate::file::{self, Lock};
 use crate::http::Fault;
-use crate::pulse::Head;
-use crate::pulse::Pulse;
+use crate::past::Span;
+use crate::pulse::{Head, Pulse};
 use crate::{Complaint, Error};
 
 /// How events are read.
@@ -115,7 +115,7 @@ pub struct Events {
     saved: Instant,
     /// The last error of a node that refused a block's logs.
     complaint: Option<Complaint>,
-    span: u64,
+    span: Span,
     pulse: Pulse,
     /// The connections' announcements up to the last look.
     told: tokio::sync::watch::Receiver<u64>,
@@ -161,7 +161,7 @@ impl Events {
         }
         let pulse = endpoints.pulse().clone();
         pulse.listen(&reading.wake, cursor.contract)?;
-        let (span, told) = (reading.span.max(1), pulse.logs());
+        let (span, told) = (Span::new(reading.span, reading.span), pulse.logs());
         Ok(Self { endpoints, cursor, file: None, saved: Instant::now(), complaint: None, span, pulse, told, reading })
     }
 
@@ -243,7 +243,7 @@ impl Events {
 
     async fn step(&mut self) -> Result<Step, Error> {
         self.endpoints.chain().await?;
-        let span = self.span;
+        let span = self.span.next;
         self.complaint = None;
         let well = self.endpoints.well();
         for node in &well {
@@ -285,7 +285,7 @@ impl Events {
         if let Some(complaint) = self.complaint.take() {
             return Err(Error::Node(complaint));
         }
-        Ok(if self.span < span { Step::Quiet } else { Step::UpToDate })
+        Ok(if self.span.next < span { Step::Quiet } else { Step::UpToDate })
     }
 
     /// Whether most of the other nodes confirm the block as it was read.
@@ -319,13 +319,12 @@ impl Events {
     /// Reads the next blocks, up to `newest` at most; `None` if the node turned out not to have them. `head` is its newest, just asked for.
     async fn read(&mut self, node: usize, newest: u64, head: Head) -> Result<Option<Step>, Error> {
         let from = self.cursor.next();
-        let to = newest.min(from + self.span - 1);
+        let to = newest.min(from + self.span.next - 1);
         let Some((end, logs)) = self.logs(node, from, to, Some(head)).await? else { return Ok(None) };
         if !self.confirmed(node, from, end, &logs).await? {
             return Ok(None);
         }
-        // Back to the configured span, slowly.
-        self.span = (self.span + self.span.div_ceil(4)).min(self.reading.span.max(1));
+        self.span.give(to - from + 1);
         let mut cursor = self.cursor.clone();
         cursor.advance(Mark { number: end.number, hash: end.hash });
         if !logs.is_empty() {
@@ -355,7 +354,7 @@ impl Events {
             Ok(Ok(logs)) => logs,
             Err(Fault::Slow(_) | Fault::TooLong(_)) | Ok(Err(_)) if to > from => {
                 // More than the node returns at once.
-                self.span = (to - from).div_ceil(2);
+                self.span.refuse(to - from + 1);
                 return Ok(None);
             }
             // A single block: others may have it, and the caller gets this error if none has.

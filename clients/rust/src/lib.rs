@@ -62,6 +62,7 @@ pub use file::{private_directory, Lock};
 pub use http::{fetcher, post_json, redacted, Fault};
 pub use journal::{Entry, Fate, Signed};
 pub use muster::{parameter, Account, Done, Muster, BATCH, DISPATCH, LATE_REVEALS};
+pub use past::Searched;
 #[cfg(feature = "private")]
 pub use private::{published_key, seal_input, seal_result, Opened, Private, PrivateError, SEALED};
 pub use pulse::{Head, Pulse};

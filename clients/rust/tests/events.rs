@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use alloy::primitives::{Address, B256};
-use muster_client::{Batch, Cursor, Endpoints, Error, Event, Events, Fault, IMuster, Muster, Reading, Settings};
+use muster_client::{Batch, Cursor, Endpoints, Error, Event, Events, Fault, IMuster, Muster, Reading, Searched, Settings};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use scripted::{Chain, Node, Shared, CHAIN, CONTRACT};
@@ -299,6 +299,40 @@ async fn logs_of_the_past_come_in_pieces_that_the_node_gives() {
     assert!(questions[2] < 60 && questions[1] < 3 * 301, "{questions:?}");
     node.set(|ways| &ways.away, true);
     let none = nodes.past(json!({ "address": CONTRACT }), 0..=head, 100, |_| Ok::<_, Error>(())).await;
+    assert!(matches!(none, Err(Error::Unreachable(_))), "{none:?}");
+}
+
+/// The newest log is found however few blocks the node gives at once, and a search ends where its caller says so.
+#[tokio::test]
+async fn the_newest_log_is_searched_for_in_pieces_that_the_node_gives() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    grow(&chain, 5);
+    (0..300).for_each(|_| chain.lock().unwrap().mine(&[]));
+    let nodes = endpoints(&[&node], quick());
+    let head = nodes.head().await.unwrap().number;
+    let filter = json!({ "address": CONTRACT });
+    for (span, at_most) in [(0, 1), (1, 310), (20, 30)] {
+        node.ways.span.store(span, Ordering::SeqCst);
+        node.ways.asked.store(0, Ordering::SeqCst);
+        let found = nodes.newest(filter.clone(), 0..=head, |_| true).await.unwrap().unwrap();
+        assert_eq!(found.block_number, Some(5), "{span} blocks at once");
+        let asked = node.ways.asked.load(Ordering::SeqCst);
+        assert!(asked <= at_most, "{span} blocks at once: {asked} questions");
+    }
+    // Nothing is there.
+    assert_eq!(nodes.newest(filter.clone(), 6..=head, |_| true).await.unwrap(), None);
+    assert_eq!(nodes.newest(filter.clone(), head + 1..=head, |_| true).await.unwrap(), None);
+    let mut last = None;
+    let goes_on = |searched: Searched| {
+        last = Some(searched);
+        searched.questions < 10
+    };
+    assert_eq!(nodes.newest(filter.clone(), 0..=head, goes_on).await.unwrap(), None);
+    let Some(Searched { questions: 10, from, given }) = last else { panic!("{last:?}") };
+    assert!(from > 5 && from < head && (1..=20).contains(&given), "{last:?}");
+    node.set(|ways| &ways.away, true);
+    let none = nodes.newest(filter, 0..=head, |_| true).await;
     assert!(matches!(none, Err(Error::Unreachable(_))), "{none:?}");
 }
 
