@@ -336,6 +336,24 @@ async fn the_newest_log_is_searched_for_in_pieces_that_the_node_gives() {
     assert!(matches!(none, Err(Error::Unreachable(_))), "{none:?}");
 }
 
+/// A node that gives few blocks at once confirms those.
+#[tokio::test]
+async fn a_liar_is_not_believed_where_the_other_gives_less_at_once() {
+    let chain = Chain::new();
+    let (liar, honest) = (Node::start(&chain).await, Node::start(&chain).await);
+    liar.set(|ways| &ways.omits, true);
+    honest.ways.span.store(5, Ordering::SeqCst);
+    grow(&chain, 30);
+    let cursor = Cursor::new(CHAIN, CONTRACT, 1);
+    let mut events = Events::with_cursor(endpoints(&[&liar, &honest], quick()), cursor, reading()).await.unwrap();
+    let news = events.poll().await;
+    assert!(matches!(news, Err(Error::Disagreement(_))), "{news:?}");
+    liar.set(|ways| &ways.omits, false);
+    let mut books = Books::default();
+    catch_up(&mut events, &mut books).await;
+    assert_eq!(books.all(), chain.lock().unwrap().events());
+}
+
 #[tokio::test]
 async fn a_cursor_is_for_one_contract_on_one_chain_and_one_process() {
     let chain = Chain::new();
