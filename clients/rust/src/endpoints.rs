@@ -24,6 +24,9 @@ use crate::pulse::{self, Head, Pulse};
 use crate::request::Request;
 use crate::Error;
 
+/// How long a question waits for a comparison of nodes that know their chain.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// How nodes are asked and judged.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -309,15 +312,33 @@ impl Endpoints {
         self.0.nodes.len() == 1 && self.0.compared.try_lock().is_ok_and(|last| last.is_none())
     }
 
+    /// The first comparison is waited for. Callers wait for a later one only shortly: a node that does not answer must not keep questions
+    /// to the others.
     async fn compare_if_due(&self) -> Result<(), Error> {
-        let due = |last: &Option<Instant>| last.is_none_or(|last| last.elapsed() >= self.0.settings.compare_every);
-        // Only the very first comparison is waited for; later ones run beside the callers.
-        let mut last = match self.0.compared.try_lock() {
-            Ok(last) => last,
+        match self.0.compared.try_lock() {
+            Ok(last) if !self.is_due(*last) => return Ok(()),
             Err(_) if self.known_chain().is_some() => return Ok(()),
-            Err(_) => self.0.compared.lock().await,
-        };
-        if due(&last) {
+            _ => {}
+        }
+        if self.known_chain().is_none() {
+            return self.compare_once().await;
+        }
+        let own = self.clone();
+        let comparing = tokio::spawn(async move { own.compare_once().await });
+        match tokio::time::timeout(PATIENCE, comparing).await {
+            Ok(compared) => compared.unwrap_or(Ok(())),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn is_due(&self, last: Option<Instant>) -> bool {
+        last.is_none_or(|last| last.elapsed() >= self.0.settings.compare_every)
+    }
+
+    /// Compares, unless others just did.
+    async fn compare_once(&self) -> Result<(), Error> {
+        let mut last = self.0.compared.lock().await;
+        if self.is_due(*last) {
             self.compare().await?;
             *last = Some(Instant::now());
         }

@@ -240,6 +240,19 @@ async fn a_node_that_is_late_is_not_asked_until_it_is_not() {
     assert_eq!(nodes.standing()[0].fault, None);
 }
 
+/// A machine that stands still takes connections, and no question to another waits for it again and again.
+#[tokio::test]
+async fn a_node_that_never_answers_does_not_keep_questions_to_another() {
+    let (chain, still) = (Chain::new(), std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let up = Node::start(&chain).await;
+    let urls = [up.url.clone(), format!("http://{}", still.local_addr().unwrap())];
+    let nodes = Endpoints::new(&urls, Settings { timeout: Duration::from_secs(6), ..quick() }).unwrap();
+    nodes.head().await.unwrap();
+    let begun = std::time::Instant::now();
+    nodes.head().await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+}
+
 #[tokio::test]
 async fn what_babbles_or_is_away_is_passed_over_and_named_without_its_key() {
     let chain = Chain::new();
