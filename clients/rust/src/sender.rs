@@ -333,9 +333,10 @@ impl Sender {
         settled: u64,
     ) -> Result<bool, Error> {
         let (Some(block), Some(block_hash)) = (receipt.block_number, receipt.block_hash) else { return Ok(false) };
+        live.sent.remove(&entry.nonce);
         live.missing.remove(&entry.nonce);
         live.trouble.remove(&entry.nonce);
-        let settled = head >= block + settled;
+        let settled = head >= block.saturating_add(settled);
         let fate = Fate::Mined { hash, block, block_hash, succeeded: receipt.status(), settled };
         if entry.fate != fate {
             entry.fate = fate;
@@ -380,7 +381,9 @@ impl Sender {
         let misses = live.missing.entry(entry.nonce).or_default();
         *misses += 1;
         if *misses >= MISSES && !self.is_somewhere(entry).await {
+            live.sent.remove(&entry.nonce);
             live.missing.remove(&entry.nonce);
+            live.trouble.remove(&entry.nonce);
             entry.fate = Fate::Displaced;
             live.journal.put(entry.clone())?;
         }
