@@ -9,15 +9,21 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{bail, ensure, Context, Result};
 use muster_client::alloy::hex;
+use muster_client::{Error, Lock};
 use reqwest::header::{CONTENT_RANGE, RANGE};
 use reqwest::{Client, StatusCode};
 use ring::digest::{Context as Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 use serde::Deserialize;
+use tokio::time::{sleep, timeout};
 
 use crate::say;
 
 /// How often a file's download is resumed without progress.
 const TRIES: u32 = 5;
+/// How often a download that waits for another looks whether that has ended.
+const WAIT: Duration = Duration::from_millis(500);
+/// The rest after a try with progress, doubled with each one without.
+const REST: Duration = Duration::from_millis(500);
 /// The longest list of files that is read, in bytes.
 const LIST: usize = 16 << 20;
 /// The longest path of a file in a repository, in bytes, and the most files.
@@ -123,11 +129,31 @@ impl Hub {
         self.home(&named.repository).join("snapshots").join(&named.commit)
     }
 
-    /// Fetches a model, unless it is there. Returns the names of models removed to make room; never those of `keep`.
+    /// Fetches a model, unless it is there. Returns the names of models removed to make room; never those of `keep`. Others' downloads
+    /// are waited for, and do not count as its own time.
     ///
     /// # Errors
-    /// If the hub lacks it or sends something else, or there is no room.
-    pub async fn fetch(&self, name: &str, keep: &BTreeSet<String>, least_free: u64) -> Result<Vec<String>> {
+    /// If the hub lacks it or sends something else, it takes too long, or there is no room.
+    pub async fn fetch(&self, name: &str, keep: &BTreeSet<String>, least_free: u64, within: Duration) -> Result<Vec<String>> {
+        let there = self.place(&self.named(name)?).is_dir();
+        let _turn = if there { None } else { Some(self.turn().await?) };
+        let fetched = timeout(within, self.download(name, keep, least_free)).await;
+        fetched.with_context(|| format!("{name} was not downloaded within {} s", within.as_secs()))?
+    }
+
+    /// Waits for the folder: one download at a time, since nodes of this agent, and `muster-agent fetch` beside it, share files and room.
+    async fn turn(&self) -> Result<Lock> {
+        let folder = self.folder();
+        fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        loop {
+            match Lock::take(&folder) {
+                Err(Error::InUse { .. }) => sleep(WAIT).await,
+                taken => return Ok(taken?),
+            }
+        }
+    }
+
+    async fn download(&self, name: &str, keep: &BTreeSet<String>, least_free: u64) -> Result<Vec<String>> {
         let named = self.named(name)?;
         let (home, place) = (self.home(&named.repository), self.place(&named));
         if place.is_dir() {
@@ -142,11 +168,11 @@ impl Hub {
         touch(&home)?;
         let mut missing = 0;
         for file in &files {
-            missing += file.size()?.saturating_sub(length(&incoming.join(&file.rfilename)).max(length(&part(&incoming, file))));
+            let here = length(&incoming.join(&file.rfilename)).max(length(&part(&incoming, file)));
+            missing = file.size()?.saturating_sub(here).saturating_add(missing);
         }
-        let gone = self.make_room(&named.repository, missing, keep, least_free)?;
-        let whole: u64 = files.iter().filter_map(|file| file.size().ok()).sum();
-        say!("models: {name}: {} files of {} MiB, {} MiB to fetch", files.len(), whole >> 20, missing >> 20);
+        let gone = self.make_room(&named, missing, keep, least_free)?;
+        say!("models: {name}: {} files, {} MiB to fetch", files.len(), missing >> 20);
         for file in &files {
             let to = incoming.join(&file.rfilename);
             if length(&to) != file.size()? {
@@ -207,17 +233,17 @@ impl Hub {
         }
         let (base, Named { repository, commit }) = (self.url.trim_end_matches('/'), named);
         let url = format!("{base}/{repository}/resolve/{commit}/{}", escaped(&file.rfilename));
-        let mut rest = Duration::from_millis(500);
-        for attempt in 1.. {
+        let mut tries = 0;
+        loop {
             let begun = length(&part);
-            match self.more(client, &url, &part, size).await {
-                Ok(()) => break,
-                // Tries that make progress do not count.
-                Err(error) if attempt >= TRIES && length(&part) == begun => return Err(error),
-                Err(error) => say!("models: {}: {error:#}; it is taken up again", file.rfilename),
+            let Err(error) = self.more(client, &url, &part, size).await else { break };
+            // Tries that make progress do not count.
+            tries = if length(&part) > begun { 0 } else { tries + 1 };
+            if tries >= TRIES {
+                return Err(error);
             }
-            tokio::time::sleep(rest).await;
-            rest = (rest * 2).min(Duration::from_secs(30));
+            say!("models: {}: {error:#}; it is taken up again", file.rfilename);
+            sleep(REST * (1 << tries)).await;
         }
         let (checked, path) = (file.clone(), part.clone());
         let right = tokio::task::spawn_blocking(move || is_right(&checked, &path)).await??;
@@ -266,19 +292,33 @@ impl Hub {
         Ok(())
     }
 
-    /// Removes the least recently used models until this many more bytes fit. Only models that this agent has fetched.
-    fn make_room(&self, own: &str, bytes: u64, keep: &BTreeSet<String>, least_free: u64) -> Result<Vec<String>> {
+    /// Removes the least recently used models until this many more bytes fit, and before them other commits of models that stay. Only
+    /// models that this agent has fetched.
+    fn make_room(&self, own: &Named, bytes: u64, keep: &BTreeSet<String>, least_free: u64) -> Result<Vec<String>> {
         let models = self.models()?;
         let mut taken: u64 = models.iter().map(|model| model.bytes).sum();
         let mut free = disk_free(&self.cache)?;
-        let needs = |taken: u64, free: u64| taken + bytes > self.most || free < bytes.saturating_add(least_free);
+        let needs = |taken: u64, free: u64| taken.saturating_add(bytes) > self.most || free < bytes.saturating_add(least_free);
+        let stays = |model: &Kept| {
+            model.repository == own.repository || keep.iter().any(|name| name.split('@').next() == Some(&model.repository))
+        };
+        // A name without a known commit could mean any.
+        let kept: Vec<_> = keep.iter().map(|name| self.named(name)).chain([Ok(own.clone())]).collect();
+        let is_kept = |commit: &str| kept.iter().any(|named| named.as_ref().map_or(true, |named| named.commit == commit));
+        for model in models.iter().filter(|model| stays(model)) {
+            for (commit, place) in self.commits(&model.repository)? {
+                if needs(taken, free) && !is_kept(&commit) {
+                    let bytes = bytes_in(&place)?;
+                    say!("models: {} goes, {} MiB, to make room", place.display(), bytes >> 20);
+                    fs::remove_dir_all(place)?;
+                    (taken, free) = (taken - bytes, free + bytes);
+                }
+            }
+        }
         let mut gone = Vec::new();
-        for model in models {
+        for model in models.into_iter().filter(|model| !stays(model)) {
             if !needs(taken, free) {
                 break;
-            }
-            if model.repository == own || keep.iter().any(|name| name.split('@').next() == Some(&model.repository)) {
-                continue;
             }
             say!("models: {} goes, {} MiB, to make room", model.repository, model.bytes >> 20);
             fs::remove_dir_all(self.home(&model.repository))?;
@@ -296,6 +336,20 @@ impl Hub {
             least_free >> 20
         );
         Ok(gone)
+    }
+
+    /// The commits of a model that are there, whole or in part, and their folders.
+    fn commits(&self, repository: &str) -> Result<Vec<(String, PathBuf)>> {
+        let mut found = Vec::new();
+        for folder in ["snapshots", "incoming"].map(|folder| self.home(repository).join(folder)) {
+            if folder.is_dir() {
+                for entry in fs::read_dir(folder)? {
+                    let entry = entry?;
+                    found.push((entry.file_name().to_string_lossy().into_owned(), entry.path()));
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The folder of the models.
@@ -447,11 +501,14 @@ mod tests {
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-    /// A hub with the parts of Hugging Face's interface that are used: a list with digests, files with ranges. `cut` ends the next answer early.
+    const HOUR: Duration = Duration::from_hours(1);
+
+    /// A hub with the parts of Hugging Face's interface that are used: a list with digests, files with ranges. `cuts` end the next answers early.
     #[derive(Default)]
     struct Served {
         files: Vec<(&'static str, Vec<u8>, bool)>,
-        cut: Option<usize>,
+        cuts: Vec<usize>,
+        asked: usize,
         ranges: Vec<String>,
         wrong: bool,
     }
@@ -499,8 +556,9 @@ mod tests {
         if served.wrong {
             rest[0] ^= 1;
         }
-        if let Some(cut) = served.cut.take() {
-            rest.truncate(cut);
+        served.asked += 1;
+        if !served.cuts.is_empty() {
+            rest.truncate(served.cuts.remove(0));
         }
         let status = if from > 0 { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
         (status, [(CONTENT_RANGE, format!("bytes {from}-{}/{}", bytes.len() - 1, bytes.len()))], Bytes::from(rest))
@@ -542,12 +600,11 @@ mod tests {
         let hub = hub(serve(served.clone()).await, place.path(), 1 << 30);
         let name = format!("us/small@{COMMIT}");
         // Interrupted once, by a server that announces less than the list says: the download resumes.
-        served.lock().unwrap().cut = None;
         let broken = hub.place(&hub.named(&name).unwrap());
         let part = place.path().join(format!("hub/models--us--small/incoming/{COMMIT}/model.safetensors.part"));
         fs::create_dir_all(part.parent().unwrap()).unwrap();
         fs::write(&part, &weights()[..100_000]).unwrap();
-        assert!(hub.fetch(&name, &BTreeSet::new(), 0).await.unwrap().is_empty());
+        assert!(hub.fetch(&name, &BTreeSet::new(), 0, HOUR).await.unwrap().is_empty());
         assert_eq!(served.lock().unwrap().ranges, ["bytes=100000-"]);
         let mut there: Vec<_> =
             fs::read_dir(&broken).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -556,7 +613,7 @@ mod tests {
         assert_eq!(fs::read(broken.join("model.safetensors")).unwrap(), weights());
         // Already there: no request is made.
         served.lock().unwrap().files.clear();
-        hub.fetch(&name, &BTreeSet::new(), 0).await.unwrap();
+        hub.fetch(&name, &BTreeSet::new(), 0, HOUR).await.unwrap();
         for (wrong, why) in [
             ("us/small", "no commit is known"),
             ("us/small@main", "no commit of 40 digits"),
@@ -564,10 +621,10 @@ mod tests {
             ("../x@0", "no name like"),
             ("a/b/c@0", "no name like"),
         ] {
-            let error = hub.fetch(wrong, &BTreeSet::new(), 0).await.unwrap_err().to_string();
+            let error = hub.fetch(wrong, &BTreeSet::new(), 0, HOUR).await.unwrap_err().to_string();
             assert!(error.contains(why), "{wrong}: {error}");
         }
-        let error = hub.fetch(&format!("us/gone@{COMMIT}"), &BTreeSet::new(), 0).await.unwrap_err().to_string();
+        let error = hub.fetch(&format!("us/gone@{COMMIT}"), &BTreeSet::new(), 0, HOUR).await.unwrap_err().to_string();
         assert!(error.contains("the hub has no us/gone"), "{error}");
     }
 
@@ -575,23 +632,23 @@ mod tests {
     async fn what_ends_early_is_taken_up_and_what_is_wrong_is_not_kept() {
         let (place, served) = (tempfile::tempdir().unwrap(), Shared::default());
         served.lock().unwrap().files = vec![("model.safetensors", weights(), true)];
-        served.lock().unwrap().cut = Some(123_456);
+        served.lock().unwrap().cuts = vec![123_456];
         let hub = hub(serve(served.clone()).await, place.path(), 1 << 30);
-        hub.fetch(&format!("us/small@{COMMIT}"), &BTreeSet::new(), 0).await.unwrap();
+        hub.fetch(&format!("us/small@{COMMIT}"), &BTreeSet::new(), 0, HOUR).await.unwrap();
         assert_eq!(served.lock().unwrap().ranges, ["bytes=123456-"]);
         served.lock().unwrap().wrong = true;
         let other = format!("us/other@{COMMIT}");
-        let error = format!("{:#}", hub.fetch(&other, &BTreeSet::new(), 0).await.unwrap_err());
+        let error = format!("{:#}", hub.fetch(&other, &BTreeSet::new(), 0, HOUR).await.unwrap_err());
         assert!(error.contains("do not have the digest that the hub's list states"), "{error}");
         assert!(!hub.place(&hub.named(&other).unwrap()).exists());
         served.lock().unwrap().wrong = false;
-        hub.fetch(&other, &BTreeSet::new(), 0).await.unwrap();
+        hub.fetch(&other, &BTreeSet::new(), 0, HOUR).await.unwrap();
         // A list that leads out of the folder, and a repository without safe weights.
         served.lock().unwrap().files = vec![("../../x.safetensors", weights(), true)];
-        let error = hub.fetch(&format!("us/odd@{COMMIT}"), &BTreeSet::new(), 0).await.unwrap_err().to_string();
+        let error = hub.fetch(&format!("us/odd@{COMMIT}"), &BTreeSet::new(), 0, HOUR).await.unwrap_err().to_string();
         assert!(error.contains("the hub lists a file"), "{error}");
         served.lock().unwrap().files = vec![("pytorch_model.bin", weights(), true)];
-        let error = hub.fetch(&format!("us/odd@{COMMIT}"), &BTreeSet::new(), 0).await.unwrap_err().to_string();
+        let error = hub.fetch(&format!("us/odd@{COMMIT}"), &BTreeSet::new(), 0, HOUR).await.unwrap_err().to_string();
         assert!(error.contains("no weights as safetensors"), "{error}");
     }
 
@@ -602,7 +659,7 @@ mod tests {
         // Two fit, and not three.
         let hub = hub(serve(served.clone()).await, place.path(), 700_000);
         let fetch = async |name: &str, keep: &[&str]| {
-            hub.fetch(&format!("us/{name}@{COMMIT}"), &keep.iter().map(|name| format!("us/{name}")).collect(), 0).await
+            hub.fetch(&format!("us/{name}@{COMMIT}"), &keep.iter().map(|name| format!("us/{name}")).collect(), 0, HOUR).await
         };
         let age = |name: &str, seconds| {
             let mark = File::open(place.path().join(format!("hub/models--us--{name}/{USED}"))).unwrap();
@@ -623,7 +680,57 @@ mod tests {
         assert!(error.contains("do not fit"), "{error}");
         assert_eq!(fetch("d", &["a"]).await.unwrap(), ["us/c"]);
         assert!(others.exists(), "what others have put there is theirs");
-        let error = hub.fetch(&format!("us/e@{COMMIT}"), &BTreeSet::new(), u64::MAX / 2).await.unwrap_err().to_string();
+        let error = hub.fetch(&format!("us/e@{COMMIT}"), &BTreeSet::new(), u64::MAX / 2, HOUR).await.unwrap_err().to_string();
         assert!(error.contains("stay free"), "{error}");
+    }
+
+    /// Two nodes with a card each, say.
+    #[tokio::test]
+    async fn a_model_that_two_ask_for_is_fetched_once() {
+        let (place, served) = (tempfile::tempdir().unwrap(), Shared::default());
+        served.lock().unwrap().files = vec![("model.safetensors", weights(), true)];
+        let hub = hub(serve(served.clone()).await, place.path(), 1 << 30);
+        let name = format!("us/small@{COMMIT}");
+        let (one, other) = (hub.clone(), hub.clone());
+        let nothing = BTreeSet::new();
+        let both = tokio::join!(one.fetch(&name, &nothing, 0, HOUR), other.fetch(&name, &nothing, 0, HOUR));
+        assert!(both.0.is_ok() && both.1.is_ok(), "{both:?}");
+        assert_eq!(served.lock().unwrap().asked, 1);
+    }
+
+    /// Weights that are published anew must not fill the folder with all that were before.
+    #[tokio::test]
+    async fn a_former_commit_goes_before_other_models() {
+        let (place, served) = (tempfile::tempdir().unwrap(), Shared::default());
+        served.lock().unwrap().files = vec![("model.safetensors", weights(), true)];
+        let hub = hub(serve(served.clone()).await, place.path(), 1_000_000);
+        let (old, begun) = ("f".repeat(40), "e".repeat(40));
+        let home = place.path().join("hub/models--us--a");
+        for folder in [home.join("snapshots").join(&old), home.join("incoming").join(&begun)] {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("model.safetensors"), weights()).unwrap();
+        }
+        touch(&home).unwrap();
+        let name = |name: &str| format!("us/{name}@{COMMIT}");
+        let keep = BTreeSet::from([name("a"), name("b")]);
+        assert!(hub.fetch(&name("b"), &keep, 0, HOUR).await.unwrap().is_empty());
+        assert_eq!(hub.commits("us/a").unwrap().len(), 2, "there is room");
+        assert!(hub.fetch(&name("a"), &keep, 0, HOUR).await.unwrap().is_empty());
+        let there = hub.commits("us/a").unwrap();
+        assert!(there.iter().any(|(commit, _)| commit == COMMIT) && there.len() == 2, "{there:?}");
+        assert!(hub.place(&hub.named(&name("b")).unwrap()).exists());
+    }
+
+    /// A line that breaks often must not keep a large model from ever being whole.
+    #[tokio::test]
+    async fn only_tries_without_progress_are_counted() {
+        let (place, served) = (tempfile::tempdir().unwrap(), Shared::default());
+        served.lock().unwrap().files = vec![("model.safetensors", weights(), true)];
+        served.lock().unwrap().cuts = [[1_000; TRIES as usize].as_slice(), &[0]].concat();
+        let hub = hub(serve(served.clone()).await, place.path(), 1 << 30);
+        hub.fetch(&format!("us/small@{COMMIT}"), &BTreeSet::new(), 0, HOUR).await.unwrap();
+        served.lock().unwrap().cuts = vec![0; TRIES as usize];
+        let error = hub.fetch(&format!("us/other@{COMMIT}"), &BTreeSet::new(), 0, HOUR).await.unwrap_err();
+        assert!(format!("{error:#}").contains("it ended after 0 of"), "{error:#}");
     }
 }

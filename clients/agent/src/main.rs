@@ -117,7 +117,7 @@ async fn fetch(path: &std::path::Path, model: &str) -> Result<()> {
     let config = Config::read(path)?;
     let hub = config.hub.as_ref().context("there is no [hub] in the configuration")?;
     let keep = config.nodes.iter().flat_map(|node| node.models.iter().cloned()).collect();
-    for gone in hub.fetch(model, &keep, config.least_free).await? {
+    for gone in hub.fetch(model, &keep, config.least_free, Duration::MAX).await? {
         observe::print(format_args!("{gone} has made room"));
     }
     observe::print(hub.place(&hub.named(model)?).display());

@@ -35,8 +35,7 @@ pub async fn download(shared: &Shared, node: &config::Node, number: u32, model: 
         let hub = shared.config.hub.as_ref();
         let hub = hub.with_context(|| format!("{name} is not there, and neither `download` nor [hub] is configured"))?;
         let keep: BTreeSet<String> = shared.config.nodes.iter().flat_map(|node| node.models.iter().cloned()).collect();
-        let fetched = timeout(within, hub.fetch(&name, &keep, shared.config.least_free)).await;
-        let gone = fetched.with_context(|| format!("{name} was not downloaded within {} s", within.as_secs()))??;
+        let gone = hub.fetch(&name, &keep, shared.config.least_free, within).await?;
         note_gone(shared, &gone)?;
         shared.journal.set_fact(&gone_fact(model), "no")?;
         return shared.journal.downloaded(number, model);
