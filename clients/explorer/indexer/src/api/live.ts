@@ -54,6 +54,8 @@ export const live =
         isOpen = false;
         wake();
       });
+      // It may have left while the state was asked for, which Hono tells nobody who listens later.
+      if (stream.aborted) isOpen = false;
       try {
         while (isOpen) {
           // Only the newest counts: a slow reader misses earlier ones, and sees by the ETag when a change does not follow its last answer.
