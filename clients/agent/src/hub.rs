@@ -129,16 +129,18 @@ impl Hub {
         self.home(&named.repository).join("snapshots").join(&named.commit)
     }
 
-    /// Fetches a model, unless it is there. Returns the names of models removed to make room; never those of `keep`. Others' downloads
-    /// are waited for, and do not count as its own time.
+    /// Fetches a model within a time, unless it is there. Returns the names of models removed to make room; never those of `keep`.
     ///
     /// # Errors
-    /// If the hub lacks it or sends something else, it takes too long, or there is no room.
+    /// If the hub lacks it or sends something else, it takes too long, other downloads before it included, or there is no room.
     pub async fn fetch(&self, name: &str, keep: &BTreeSet<String>, least_free: u64, within: Duration) -> Result<Vec<String>> {
         let there = self.place(&self.named(name)?).is_dir();
-        let _turn = if there { None } else { Some(self.turn().await?) };
-        let fetched = timeout(within, self.download(name, keep, least_free)).await;
-        fetched.with_context(|| format!("{name} was not downloaded within {} s", within.as_secs()))?
+        let fetched = async {
+            let _turn = if there { None } else { Some(self.turn().await?) };
+            self.download(name, keep, least_free).await
+        };
+        let late = || format!("{name} was not downloaded within {} s", within.as_secs());
+        timeout(within, fetched).await.with_context(late)?
     }
 
     /// Waits for the folder: one download at a time, since nodes of this agent, and `muster-agent fetch` beside it, share files and room.
@@ -696,6 +698,11 @@ mod tests {
         let both = tokio::join!(one.fetch(&name, &nothing, 0, HOUR), other.fetch(&name, &nothing, 0, HOUR));
         assert!(both.0.is_ok() && both.1.is_ok(), "{both:?}");
         assert_eq!(served.lock().unwrap().asked, 1);
+        // A task waits for another's download as long as it may last; a model that is there is not waited for.
+        let _turn = hub.turn().await.unwrap();
+        assert!(hub.fetch(&name, &nothing, 0, HOUR).await.unwrap().is_empty());
+        let late = hub.fetch(&format!("us/other@{COMMIT}"), &nothing, 0, Duration::from_millis(50)).await.unwrap_err();
+        assert!(late.to_string().contains("was not downloaded within"), "{late:#}");
     }
 
     /// Weights that are published anew must not fill the folder with all that were before.
