@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use alloy::primitives::Address;
 use anyhow::Result;
-use muster_client::{Bounds, Endpoints, Event, IMuster, Muster, Seed, Settings, Store, Stores};
+use muster_client::{Bounds, Endpoints, Event, IMuster, Muster, Seed, Settings, Store, Stores, Trouble};
 use serde_json::json;
 use tokio::sync::{watch, Notify};
 
@@ -27,6 +27,8 @@ const CREATED: usize = 4_096;
 
 /// How often expired results are looked for.
 const SWEEP: Duration = Duration::from_hours(1);
+/// Seconds after which a result that a store still has, since it was away, is given up.
+const LATE: u64 = 7 * 86_400;
 
 /// The wait for other stores after one has a result; then the node answers.
 const GRACE: Duration = Duration::from_secs(5);
@@ -159,20 +161,8 @@ impl Shared {
         loop {
             // Without it nothing is known to be over.
             let _ = self.chain.head().await;
-            match self.journal.outdated(clock::earliest(self.chain_time())) {
-                Ok(objects) => {
-                    for object in objects {
-                        let failed = self.results.remove(object).await;
-                        for attempt in &failed {
-                            say!("store {} keeps a result longer than it was to: {}", attempt.store, attempt.trouble);
-                        }
-                        // A store that refuses would do so every hour.
-                        if let Err(error) = self.journal.removed(object) {
-                            say!("{error:#}");
-                        }
-                    }
-                }
-                Err(error) => say!("{error:#}"),
+            if let Err(error) = sweep(&self.results, &self.journal, clock::earliest(self.chain_time())).await {
+                say!("{error:#}");
             }
             tokio::time::sleep(SWEEP).await;
         }
@@ -272,6 +262,23 @@ fn seed(config: &Config, journal: &Journal) -> Result<Seed> {
     Ok(seed)
 }
 
+/// Removes expired results. One that a store is away for is removed later.
+async fn sweep(results: &Stores, journal: &Journal, now: u64) -> Result<()> {
+    let given_up = journal.outdated(now.saturating_sub(LATE))?;
+    for object in journal.outdated(now)? {
+        let failed = results.remove(object).await;
+        if !given_up.contains(&object) && failed.iter().any(|attempt| matches!(attempt.trouble, Trouble::Unreachable(_))) {
+            continue;
+        }
+        for attempt in &failed {
+            say!("store {} keeps a result longer than it was to: {}", attempt.store, attempt.trouble);
+        }
+        // A store that refuses would do so every hour.
+        journal.removed(object)?;
+    }
+    Ok(())
+}
+
 /// The stores of inputs, and those of results.
 pub fn stores(config: &Config) -> Result<(Stores, Stores)> {
     let bounds = Bounds { bytes: config.store.longest as usize, ..Bounds::default() };
@@ -282,4 +289,33 @@ pub fn stores(config: &Config) -> Result<(Stores, Stores)> {
 pub fn open(config: &Config, urls: &[String], bounds: Bounds) -> Result<Stores> {
     let stores = urls.iter().map(|url| Ok(Store::open_with(url, &config.store.headers(url)?, bounds)?));
     Ok(stores.collect::<Result<Vec<_>>>()?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_client::Object;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_result_is_removed_once_its_store_is_back() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::open(place.path(), 1, Address::ZERO, None).unwrap();
+        let folder = place.path().join("store").display().to_string();
+        let (here, day) = (Stores::open(&[&folder], Bounds::default()).unwrap(), 86_400);
+        let (digest, _) = here.put(b"a result").await.unwrap();
+        // Nothing listens there.
+        let away = Stores::open(&["http://127.0.0.1:1"], Bounds::default()).unwrap();
+        journal.keep(Object::Plain(digest), 1.0, 0).unwrap();
+        sweep(&away, &journal, day).await.unwrap();
+        sweep(&here, &journal, day + 3_600).await.unwrap();
+        assert!(here.get(digest).await.is_err());
+        assert!(journal.outdated(u64::MAX >> 1).unwrap().is_empty());
+        // One that never comes back is asked for a week.
+        journal.keep(Object::Plain(digest), 1.0, 0).unwrap();
+        sweep(&away, &journal, day + LATE - 1).await.unwrap();
+        assert_eq!(journal.outdated(day).unwrap(), [Object::Plain(digest)]);
+        sweep(&away, &journal, day + LATE).await.unwrap();
+        assert!(journal.outdated(day).unwrap().is_empty());
+    }
 }
