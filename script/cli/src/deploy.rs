@@ -11,13 +11,13 @@ use std::{
 
 use alloy::{
     primitives::{
-        keccak256,
+        address, keccak256,
         utils::{format_ether, parse_ether},
         Address, Bytes, B256, U256,
     },
     sol_types::SolCall,
 };
-use anyhow::{anyhow, ensure, Context, Result};
+use anyhow::{anyhow, bail, ensure, Context, Result};
 use muster_client::{safe, IMuster, Request, Sender};
 use muster_protocol::parameters::{self, PARAMETERS};
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,8 @@ pub(crate) const ADMIN: &str = "admin";
 pub const RELEASED: &str = "MUSTER_PROGRAMS";
 /// How the lines begin and end that ask for another run.
 pub(crate) const AGAIN: &str = "once this is run again after";
+/// Keeps the hashes of a chain's last 393,168 blocks (EIP-2935), from ArbOS 40 on.
+const HISTORY_STORAGE: Address = address!("0000f90827f1c53a10cb7a02335b175320002935");
 /// Chains on which nothing is worth anything: a node of nitro's, of anvil's or hardhat's, of geth's.
 const DEVELOPMENT_CHAINS: [u64; 3] = [412_346, 31_337, 1_337];
 
@@ -288,6 +290,9 @@ pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Depl
     let parameters = config.parameters_on(chain.id)?;
     let faults = settings::faults(&config.terms(), &parameters);
     ensure!(faults.is_empty(), "nothing is sent, since the contract would refuse it: {}", faults.join("; "));
+    if let Some(fault) = forgetful(chain).await? {
+        bail!("nothing is sent: {fault}");
+    }
     let mut deployment = known(config, chain.id)?.unwrap_or_else(|| Deployment {
         chain_id: chain.id,
         address: Address::ZERO,
@@ -337,6 +342,18 @@ pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Depl
     say(&expiry(chain, &deployment).await?);
     say(&format!("Muster is at {:?} on chain {}", deployment.address, chain.id));
     Ok(deployment)
+}
+
+/// Why a chain does not suit that knows the hashes of its last 256 blocks alone.
+pub(crate) async fn forgetful(chain: &Chain) -> Result<Option<String>> {
+    let known = !chain.endpoints.code(HISTORY_STORAGE).await?.is_empty();
+    Ok((!known).then(|| {
+        format!(
+            "chain {} keeps the hashes of 256 blocks only, which are a minute or so: after that a draw is made anew, and a sampled answer \
+             is not checked. Its owner must upgrade it to ArbOS 40 or later first",
+            chain.id
+        )
+    }))
 }
 
 /// Refuses programs among which that is missing which is called by its name.

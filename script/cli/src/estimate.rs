@@ -182,6 +182,7 @@ pub async fn estimate(chain: &Chain, payer: Address, config: &Config) -> Result<
     planned.wire(&mut found).await?;
     let parameters = config.parameters_on(chain.id).unwrap_or_else(|_| config.parameters.clone());
     found.missing.extend(settings::faults(&config.terms(), &parameters));
+    found.missing.extend(deploy::forgetful(chain).await?);
     if found.rules.paused() && found.steps.iter().any(|step| step.what.starts_with(ACTIVATE) && step.cost.is_some()) {
         found.missing.push(arbwasm::paused(chain.id));
     }

@@ -449,6 +449,26 @@ async fn a_network_of_value_is_not_deployed_without_a_price() {
     assert_eq!(contract(&chain, deployed.address).parameter(number).await.unwrap(), price);
 }
 
+/// Where hashes are soon forgotten, a draw can be waited out, and a sampled answer too.
+#[tokio::test]
+async fn a_chain_that_forgets_its_hashes_is_refused_before_anything_is_sent() {
+    for (arbos, forgets) in [(39, true), (40, false)] {
+        let mut settings = muster_devnode::Config::default();
+        settings.chain.arbos_version = arbos;
+        let node = Devnode::start(settings).unwrap();
+        let chain = Chain::connect(&node.url()).await.unwrap();
+        let account = chain.account(wallet()).await.unwrap();
+        let missing = estimate(&chain, account.address(), &config(None)).await.unwrap().missing;
+        let told = |fault: &String| fault.contains("keeps the hashes of 256 blocks only");
+        assert_eq!(missing.iter().any(told), forgets, "{missing:?}");
+        if forgets {
+            let error = format!("{:#}", deploy::on(&chain, &account, &config(None)).await.unwrap_err());
+            assert!(told(&error), "{error}");
+            assert_eq!(chain.endpoints.count(account.address()).await.unwrap(), 0);
+        }
+    }
+}
+
 /// By the dry run, and by a run that is to deploy, which sends nothing.
 #[tokio::test]
 async fn settings_that_the_contract_would_refuse_are_named_before_anything_is_sent() {
