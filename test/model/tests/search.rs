@@ -8,6 +8,9 @@ use muster_model::search::hunt::{hunt, Budget, Per};
 use muster_model::search::price::{fifty_tens, lone_sender, share, Required};
 use muster_model::search::rules::Rule;
 use muster_model::search::{season, season_of, season_under, Strategy, LIVES};
+use muster_model::validated::*;
+use muster_model::world::*;
+use muster_protocol::IMuster::{IMusterEvents as E, *};
 use std::collections::BTreeMap;
 
 /// Seasons, of which a long search has a thousand.
@@ -153,4 +156,171 @@ fn the_search_finds_what_the_rules_of_old_cost() {
     let blamed = Rule::ALL.iter().zip(&then).find(|(rule, _)| **rule == Rule::ErrorsScore).map(|(_, then)| then.sum.strangers);
     assert!(blamed > Some(0), "{blamed:?}");
     assert_eq!((today.sum.blamed, today.sum.spared), (0, 0));
+}
+
+/// Plays replicated tasks for this fee until a group is not scored, or for so many groups. Gives the groups that were scored, and the nodes
+/// that left for good.
+fn expelled(w: &mut World, fee: u128, most: u32, says: impl Fn(u32, &[u32]) -> u8) -> (u32, Vec<u32>) {
+    let (mut groups, mut out) = (0, Vec::new());
+    while groups < most {
+        w.pass(4, 60);
+        let id = created(w, fee, TaskSpec { gpu: CARD, ..alike(0) });
+        let (place, members) = loop {
+            match group_of(w, id) {
+                Some(group) => break group,
+                None => w.drain(),
+            }
+        };
+        if !w.ask(groupCall { place }).scored {
+            break;
+        }
+        w.events();
+        play(w, id, place, &members, |n| value(says(n, &members)));
+        groups += 1;
+        out.extend(w.events().into_iter().filter_map(|e| if let E::NodeKickedOut(one) = e { Some(one.node) } else { None }));
+    }
+    (groups, out)
+}
+
+/// The least fee of a replicated task by which a wrong answer loses a stake unit.
+const DUST: u128 = 3 * STAKE_UNIT as u128 / 20;
+
+/// A node with the least stake leaves for good at its first slash, however small. Below a stake unit it stays, and its operator cannot join
+/// again once it has left.
+#[test]
+fn dust_takes_honest_nodes_out_for_good() {
+    let tokens = |groups: u32| f64::from(groups) * DUST as f64 / TOKEN as f64;
+    let mut w = network(20);
+    let own = |n: u32| n > 18;
+    let (groups, out) = expelled(&mut w, DUST, 2_000, |n, members| {
+        let two = members.iter().filter(|&&n| own(n)).count() == 2;
+        1 + u8::from(two && own(n))
+    });
+    println!(
+        "two nodes of twenty: {} of 18 others out after {groups} groups, for {:.3} tokens at most",
+        out.len(),
+        tokens(groups)
+    );
+    assert!(out.len() >= 10 && !out.iter().any(|&n| own(n)), "{groups} {out:?}");
+    assert_eq!(named(w.join(out[0].into(), "RTX 4090", 24, &[], 400)), "KickedOut");
+    check_money(&mut w);
+
+    let mut w = network(20);
+    let (groups, out) = expelled(&mut w, DUST, 300, |n, _| 1 + (n % 2) as u8);
+    println!(
+        "no node, two right answers: {} of 20 out after {groups} groups, for {:.3} tokens at most",
+        out.len(),
+        tokens(groups)
+    );
+    assert!(out.len() >= 9, "{groups} {out:?}");
+
+    let mut w = network(12);
+    let (_, out) = expelled(&mut w, 180, 1, |n, members| u8::from(n == members[0]));
+    let slashed = (1..=12).find(|&n| w.account(n).kickedOut).expect("slashed");
+    let node = w.node(slashed as u32);
+    assert_eq!((out.len(), node.status, node.stake), (0, 1, 400 * TOKEN), "it stays, with its stake");
+    w.send(who(slashed), 0, quitCall {}).unwrap();
+    assert_eq!(named(w.join(slashed, "RTX 4090", 24, &[], 400)), "KickedOut");
+}
+
+/// The owner lists GPU groups at once. Where a group's nodes differ, that reaches into stakes.
+#[test]
+fn a_group_listed_at_once_has_its_nodes_slashed_in_the_same_minute() {
+    let mut w = world(20, 1);
+    let wanted = TaskSpec { gpu: CARD, ..alike(0) };
+    assert_eq!(named(w.create(CREATOR, TOKEN, wanted)), "GpuNotListed");
+    let began = w.mem.now;
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+    let (groups, out) = expelled(&mut w, 18 * TOKEN, 1, |n, members| if n == members[0] { 2 } else { 1 });
+    assert_eq!((groups, out.len()), (1, 1));
+    assert!(w.mem.now - began <= 60, "{}", w.mem.now - began);
+    assert_eq!(w.ask(overviewCall {}).burnt, 120 * TOKEN);
+}
+
+/// What the owner sets at once reaches into nobody's stake, but a node that misses one deadline of two seconds can be without work for 16 days.
+#[test]
+fn parameters_set_at_once_can_set_a_node_apart_for_weeks() {
+    let mut w = world(10, 1);
+    let set =
+        [("limitMin", 1), ("limitMax", 60), ("gptOverhead", 1), ("penaltyPpm", 0), ("tau", 604_800), ("exclusionPpm", 900_000)];
+    set.iter().for_each(|(name, value)| w.set(name, *value));
+    assert_eq!(w.ask(estimateCall { kind: 1, units: 1_000 }).timeLimit, 2);
+    let (id, node) = busy(&mut w, 1)[0];
+    w.pass(12, 3);
+    w.send(who(DRIVER), 0, expireCall { node, id }).unwrap();
+    let hours = (w.node(node).parkedUntil - w.mem.now) / 3_600;
+    assert_eq!(hours, 386);
+    w.send(who(node.into()), 0, quitCall {}).unwrap();
+}
+
+/// A sampled task of somebody's whose node has committed to its answer.
+fn answered_by(w: &mut World, creator: u64) -> (u64, u32) {
+    let id = created_by(w, creator, TOKEN, TaskSpec { gpu: CARD, redundancy: 1, ..spec(0, &[]) });
+    w.drain();
+    let node = (1..=12).find(|&n| task_of(w, n) == id).expect("started");
+    commit(w, id, node, ANSWER, value(1)).unwrap();
+    w.pass(3, 1);
+    (id, node)
+}
+
+/// Has its validators called, and lets the hash of their draw become known.
+fn due(w: &mut World, (id, node): (u64, u32)) {
+    w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
+    w.pass(3, 1);
+}
+
+/// The group of a task, once its due draw is made.
+fn formed(w: &mut World, id: u64) -> Option<(u32, Vec<u32>)> {
+    w.send(who(DRIVER), 0, formGroupCall {}).unwrap();
+    group_of(w, id)
+}
+
+/// Two calls that draw nothing make a node callable again, also for draws whose hash is known: the reveal of its error, and a settlement
+/// that drops it from a group which waits for it.
+#[test]
+fn two_calls_make_a_node_callable_in_a_known_draw() {
+    let (mut errors, mut drops, mut dropped) = (0, 0, 0);
+    for seed in 0..150 {
+        let mut w = network(12);
+        w.set("sampleBps", 10_000);
+        w.set("openMost", 1);
+        w.pass(seed * 7 + 1, 1);
+        let id = created(&mut w, TOKEN, alike(0));
+        w.drain();
+        let (place, members) = group_of(&mut w, id).expect("formed");
+        let held = members[0];
+        commit(&mut w, id, held, ERROR, value(0)).unwrap();
+        members[1..].iter().for_each(|&n| commit(&mut w, id, n, ANSWER, value(1)).unwrap());
+        let task = answered_by(&mut w, 71);
+        due(&mut w, task);
+        let before = formed(&mut w.clone(), task.0).expect("formed").1;
+        reveal(&mut w, id, place, held, ERROR, value(0)).unwrap();
+        let after = formed(&mut w, task.0).expect("formed").1;
+        assert!(!before.contains(&held), "it is held");
+        errors += u32::from(after.contains(&held));
+    }
+    for seed in 0..400 {
+        let mut w = network(12);
+        w.set("sampleBps", 10_000);
+        w.pass(seed * 7 + 1, 1);
+        // A node sits on its own task, and another's group waits for it.
+        let (_, sits) = answered_by(&mut w, 71);
+        let (id, first) = answered_by(&mut w, 72);
+        due(&mut w, (id, first));
+        let (place, members) = formed(&mut w, id).expect("formed");
+        if w.node(sits).calledTo != place {
+            continue;
+        }
+        members.iter().filter(|&&n| n != sits && n != first).for_each(|&n| commit(&mut w, id, n, ANSWER, value(1)).unwrap());
+        w.pass(3, 601);
+        let task = answered_by(&mut w, 73);
+        due(&mut w, task);
+        let before = formed(&mut w.clone(), task.0).expect("formed").1;
+        w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
+        let after = formed(&mut w, task.0).expect("formed").1;
+        assert!(!before.contains(&sits), "it is called");
+        (drops, dropped) = (drops + u32::from(after.contains(&sits)), dropped + 1);
+    }
+    println!("after an error {errors} of 150 known draws find its node, after a settlement {drops} of {dropped}");
+    assert!(errors > 10 && drops > 0, "{errors} {drops}");
 }
