@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::config::{self, Config};
 use crate::executor::Executor;
+use crate::journal::Flaw;
 use crate::stream::{self, Through};
 use crate::{apart, disk, golden, gpu, journal, probes, setup, shared, work};
 
@@ -128,10 +129,16 @@ pub async fn run(path: &Path) -> Result<()> {
     }
     match journal::look(&config.home) {
         Ok(None) => {}
-        Ok(Some(damage)) => found.bad(
-            &format!("journal: journal.sqlite in {} is damaged: {damage}", config.home.display()),
-            "check the disk; the agent sets it aside at its next start, and resumes open jobs from the chain",
-        ),
+        Ok(Some(flaw)) => {
+            let first = match flaw {
+                Flaw::Damaged(_) => "check the disk; the agent",
+                Flaw::Newer(_) => "start the newer agent again; this one",
+            };
+            found.bad(
+                &format!("journal: journal.sqlite in {} {flaw}", config.home.display()),
+                &format!("{first} sets it aside at its next start, and resumes open jobs from the chain"),
+            );
+        }
         Err(error) => found.bad(&format!("journal: {error:#}"), "make it readable for the user that the agent runs as"),
     }
     let seed = config.seed();
@@ -461,6 +468,9 @@ async fn pays(config: &Config, node: &config::Node, muster: &Muster, holder: &Ho
     if let Some(Name { name, vram, .. }) = name.filter(|_| !fee.is_zero()) {
         note(&format!("nobody has used the name {name:?} with {vram} GiB, which costs {}", show_amount(fee)));
     }
+    if let Some(text) = below(muster, holder, least).await {
+        note(&text);
+    }
     let stake = holder.joins(node);
     let trouble = stake.and_then(|stake| setup::too_low(stake, least));
     if let Some(trouble) = &trouble {
@@ -486,6 +496,22 @@ async fn pays(config: &Config, node: &config::Node, muster: &Muster, holder: &Ho
     if let Err(error) = tried {
         found.bad(&format!("joining: {error}"), "the agent would send this call when it starts, and it would be refused");
     }
+}
+
+/// Whether a joined node's stake is below the least one, which may have been raised since.
+async fn below(muster: &Muster, holder: &Holder, least: U256) -> Option<String> {
+    let number = Some(holder.number).filter(|number| *number > 0)?;
+    let view = muster.read(IMuster::nodeCall { number }).await.ok()?;
+    let stake = U256::from(view.stake);
+    (view.status != 0 && stake < least).then(|| {
+        format!(
+            "stake: {}, and the least is {} now: the node works on, but its next slash, however small, puts it out for good: `muster node \
+             raise-stake {}`",
+            show_amount(stake),
+            show_amount(least),
+            show_amount(least - stake).replace(' ', "")
+        )
+    })
 }
 
 async fn machine(config: &Config, node: &config::Node, found: &mut Findings) -> Option<Name> {

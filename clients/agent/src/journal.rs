@@ -145,6 +145,8 @@ impl Job {
 }
 
 const SCHEMA: &str = include_str!("journal.sql");
+/// The version of that schema, its `user_version`.
+const VERSION: u32 = 1;
 
 /// The ended jobs that are kept for each node.
 const KEPT: u32 = 10_000;
@@ -186,6 +188,30 @@ fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
     Ok((said != "ok").then_some(said))
 }
 
+/// The version of a database's schema, if it is newer than this agent.
+fn newer(connection: &Connection) -> rusqlite::Result<Option<u32>> {
+    let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    Ok((version > VERSION).then_some(version))
+}
+
+/// A reason why an agent cannot use a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// It is damaged, as this says.
+    Damaged(String),
+    /// A newer agent has written it, in this version.
+    Newer(u32),
+}
+
+impl std::fmt::Display for Flaw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Damaged(said) => write!(f, "is damaged: {said}"),
+            Self::Newer(version) => write!(f, "is a newer agent's: its version is {version}, and this agent knows {VERSION}"),
+        }
+    }
+}
+
 /// Whether an error means that the file is damaged, not that the disk is full or the file unreadable.
 fn is_damage(error: &anyhow::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
@@ -195,20 +221,24 @@ fn is_damage(error: &anyhow::Error) -> bool {
         .is_some_and(|code| matches!(code, DatabaseCorrupt | NotADatabase))
 }
 
-/// Checks the database in a directory, if there is one, and returns its damage; writes nothing.
-pub fn look(place: &Path) -> Result<Option<String>> {
+/// Checks the database in a directory, if there is one, and returns its flaw; writes nothing.
+pub fn look(place: &Path) -> Result<Option<Flaw>> {
     let path = path(place);
     if !path.exists() {
         return Ok(None);
     }
-    let look = || -> Result<Option<String>> {
+    let look = || -> Result<Option<Flaw>> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, flags)?;
         connection.busy_timeout(std::time::Duration::from_secs(5))?;
-        Ok(damage(&connection)?)
+        let damaged = damage(&connection)?.map(Flaw::Damaged);
+        Ok(match damaged {
+            None => newer(&connection)?.map(Flaw::Newer),
+            damaged => damaged,
+        })
     };
     match look() {
-        Err(error) if is_damage(&error) => Ok(Some(error.to_string())),
+        Err(error) if is_damage(&error) => Ok(Some(Flaw::Damaged(error.to_string()))),
         looked => looked.with_context(|| path.display().to_string()),
     }
 }
@@ -231,8 +261,9 @@ fn set_aside(path: &Path, name: &str) -> Result<PathBuf> {
 }
 
 impl Journal {
-    /// Opens the database in a directory, for one contract on one chain, and refuses that of another. Sets aside one that is damaged, or
-    /// of a chain that began anew, as its first block shows: the chain then has the open jobs, and the key opens their commitments.
+    /// Opens the database in a directory, for one contract on one chain, and refuses that of another. Sets aside one that is damaged, or a
+    /// newer agent's, or of a chain that began anew, as its first block shows: the chain then has the open jobs, and the key opens their
+    /// commitments.
     pub fn open(place: &Path, chain: u64, contract: Address, genesis: Option<B256>) -> Result<Self> {
         let path = path(place);
         let open = || -> Result<Self> {
@@ -250,6 +281,11 @@ impl Journal {
             Ok(Self { db: Mutex::new(connection), aside: None })
         };
         let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+        // Not refused: who goes back to an older agent must still reveal.
+        let newer = match look(place) {
+            Ok(Some(flaw @ Flaw::Newer(_))) => Some((flaw, set_aside(&path, &format!("newer-{stamp}"))?)),
+            _ => None,
+        };
         let mut journal = match open() {
             Err(error) if is_damage(&error) => {
                 let kept = set_aside(&path, &format!("damaged-{stamp}"))?;
@@ -261,6 +297,10 @@ impl Journal {
             }
             opened => opened.with_context(|| path.display().to_string())?,
         };
+        if let Some((flaw, kept)) = newer {
+            let aside = format!("the journal {flaw}; it lies in {} now: open jobs are resumed from the chain", kept.display());
+            journal.aside = Some(aside);
+        }
         let whose = format!("{chain} {contract:#x}");
         let known = journal.fact("contract")?;
         ensure!(known.as_ref().is_none_or(|known| *known == whose), "{} is another contract's: {known:?}", path.display());
@@ -625,6 +665,34 @@ mod tests {
         let other = tempfile::tempdir().unwrap();
         fs::create_dir(path(other.path())).unwrap();
         assert!(Journal::open(other.path(), 1, Address::ZERO, None).is_err() && path(other.path()).is_dir());
+    }
+
+    #[test]
+    fn one_of_a_newer_agent_is_set_aside_and_one_of_an_older_agent_goes_on() {
+        let place = tempfile::tempdir().unwrap();
+        let open = || Journal::open(place.path(), 1, Address::ZERO, None).unwrap();
+        let job = Job { stage: Stage::Committed, ..Job::new(1, 2, 3, 1, 0) };
+        // The first agents kept no list of results.
+        let journal = open();
+        journal.put(&job).unwrap();
+        journal.db().execute_batch("DROP TABLE kept").unwrap();
+        drop(journal);
+        assert_eq!(look(place.path()).unwrap(), None);
+        let journal = open();
+        assert_eq!((&journal.aside, journal.open_jobs(1).unwrap()), (&None, vec![job.clone()]));
+        journal.keep(Object::Plain(B256::ZERO), 1.0, 0).unwrap();
+        // One with a stage that this agent does not know.
+        let change = "ALTER TABLE pause ADD COLUMN since INTEGER; UPDATE job SET stage = 'doubted'; PRAGMA user_version = 2";
+        journal.db().execute_batch(change).unwrap();
+        drop(journal);
+        assert_eq!(look(place.path()).unwrap(), Some(Flaw::Newer(2)));
+        let journal = open();
+        assert!(journal.aside.as_ref().is_some_and(|why| why.contains("its version is 2")), "{:?}", journal.aside);
+        assert!(journal.open_jobs(1).unwrap().is_empty() && journal.pause(1, "gpu").unwrap());
+        drop(journal);
+        let names = fs::read_dir(place.path()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        assert_eq!(names.filter(|name| name.starts_with("journal.sqlite.newer-")).count(), 1);
+        assert_eq!((look(place.path()).unwrap(), open().aside), (None, None));
     }
 
     #[cfg(unix)]
