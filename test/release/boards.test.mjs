@@ -56,6 +56,14 @@ for (const who of WHO) {
     }
   });
 
+  test(`${who}: a duration that a rule shows is one, and no time since 1970`, () => {
+    for (const { alert, expr, annotations } of rulesOf(who).filter(({ annotations }) => annotations.summary.includes("humanizeDuration"))) {
+      // Of `a and b`, Prometheus shows a's value.
+      const [shown] = expr.split(" and ");
+      assert.ok(!shown.includes("_timestamp_seconds") || shown.includes("time()"), `${alert}: ${annotations.summary}`);
+    }
+  });
+
   test(`${who}: the dashboard is what Grafana's types say, and its panels do not lie on each other`, () => {
     const work = mkdtempSync(join(here, "board-"));
     try {

@@ -235,7 +235,7 @@ impl Answers {
     /// late.
     async fn overtaken(&self, job: &mut Job, refusal: &Refusal) -> Result<()> {
         if is_for_now(refusal) {
-            say!("{}: task {} cannot be answered yet: {refusal}", self.name, job.task);
+            self.tell_for_now(refusal, &format!("task {} cannot be answered yet", job.task));
             return Ok(());
         }
         if job.redundancy > 0 {
@@ -424,17 +424,32 @@ impl Answers {
             }
             // The next look at the chain shows the outcome.
             Called::Refused(refusal) => {
-                say!("{}: task {} cannot be revealed: {refusal}", self.name, job.task);
+                self.tell_for_now(&refusal, &format!("task {} cannot be revealed", job.task));
                 Ok(())
             }
         }
     }
+
+    /// Tells of a refusal after which the same call is made again: as an alert where a program is missing or does not run, as only the owner
+    /// can mend that.
+    fn tell_for_now(&self, refusal: &Refusal, what: &str) {
+        if lacks_program(refusal) {
+            self.shared.alert(&self.name, "program", &format!("{what}, and is tried again: {refusal}"));
+        } else {
+            say!("{}: {what}: {refusal}", self.name);
+        }
+    }
+}
+
+/// Whether a program is missing, or does not run.
+fn lacks_program(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Known(Reason::ProgramFailed(_) | Reason::UnknownFunction(_)))
 }
 
 /// Whether the same call may be accepted later. A program that does not run, or is missing, can be back before a task ends.
 pub fn is_for_now(refusal: &Refusal) -> bool {
     match refusal {
-        Refusal::Known(Reason::ProgramFailed(_) | Reason::UnknownFunction(_)) => true,
+        refusal if lacks_program(refusal) => true,
         Refusal::Other(data) => data.is_empty(),
         Refusal::Known(_) => !matches!(refusal.advice(), Advice::Never),
     }

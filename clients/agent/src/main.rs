@@ -44,6 +44,7 @@ use tokio::task::JoinSet;
 use muster_client::{observe, Error, Lock};
 
 use config::Config;
+use metrics::OfNode;
 use node::{End, Node};
 use shared::Shared;
 
@@ -184,7 +185,10 @@ async fn live(shared: Arc<Shared>, settings: config::Node) -> End {
         };
         match begun {
             Ok(node) => return node.run().await,
-            Err(error) => shared.alert(&settings.name, "start", &format!("the node cannot begin: {error:#}")),
+            Err(error) => {
+                OfNode(&shared.metrics, &settings.name).set("ready", 0.0);
+                shared.alert(&settings.name, "start", &format!("the node cannot begin: {error:#}"));
+            }
         }
         if *draining.borrow() {
             return End::Asked;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use muster_client::observe::{self, now, Described};
 
+use crate::shared::PROPOSAL;
+
 /// Every metric: its name without `muster_agent_`, whether it is a counter, and what it is.
 const ALL: [Described; 33] = [
     ("info", false, "1; version, chain and contract are labels"),
@@ -47,6 +49,11 @@ const ALL: [Described; 33] = [
 
 /// Kinds of alerts that deploy/alerts.yaml watches.
 const GRAVE: [&str; 4] = ["judged", "slashed", "kicked", "timeout"];
+/// Others that it watches: the agent does nothing for a node, or less than it should.
+const TROUBLE: [&str; 11] =
+    ["start", "error", "program", "reveal", "rescue", "dismissed", "left", "gas", "paused", "events", "journal"];
+/// And what the owner has proposed.
+const PROPOSED: [&str; 1] = [PROPOSAL];
 
 /// The agent's metrics.
 pub struct Metrics(pub observe::Metrics);
@@ -58,7 +65,7 @@ impl Default for Metrics {
     fn default() -> Self {
         let metrics = Self(observe::Metrics::new("muster_agent", &ALL));
         // A first alert is no increase of a series that was not there.
-        for kind in GRAVE {
+        for kind in GRAVE.iter().chain(&TROUBLE).chain(&PROPOSED) {
             metrics.0.add("alerts_total", &[("kind", kind)], 0.0);
         }
         metrics
@@ -138,9 +145,11 @@ mod tests {
     fn the_first_grave_alert_is_an_increase() {
         let metrics = Metrics::default();
         let rules = include_str!("../deploy/alerts.yaml");
-        assert!(rules.contains(&format!("alerts_total{{kind=~\"{}\"}}", GRAVE.join("|"))));
-        for kind in GRAVE {
-            assert_eq!(metrics.0.get("alerts_total", &[("kind", kind)]), Some(0.0));
+        for kinds in [&GRAVE[..], &TROUBLE, &PROPOSED] {
+            assert!(rules.contains(&format!("alerts_total{{kind=~\"{}\"}}", kinds.join("|"))), "{kinds:?}");
+            for kind in kinds {
+                assert_eq!(metrics.0.get("alerts_total", &[("kind", kind)]), Some(0.0));
+            }
         }
     }
 }

@@ -33,6 +33,8 @@ const FAILURES_MOST: u32 = 2;
 const DISMISSED: Duration = Duration::from_secs(20);
 /// How long it must show a pause that is somebody else's: just after the agent's own one has ended, a node of the chain may show that.
 const OTHERS: Duration = Duration::from_secs(20);
+/// How long it must show that the node is not joined.
+const LEFT: Duration = Duration::from_secs(20);
 /// How often groups are searched for commitments that the journal lacks.
 const SEARCH: Duration = Duration::from_secs(30);
 /// The shortest rest between two looks.
@@ -84,6 +86,8 @@ pub struct Node {
     judged: bool,
     /// Since when the key no longer works for the node.
     dismissed: Option<Instant>,
+    /// Since when the node is not joined, and whether that was told.
+    left: Option<(Instant, bool)>,
     failures: u32,
     drive: Drive,
     /// Calls for the members that its groups wait for.
@@ -149,6 +153,7 @@ impl Node {
             others_pause: None,
             judged: false,
             dismissed: None,
+            left: None,
             failures: 0,
             drive: Drive::default(),
             frees: Drive::default(),
@@ -312,6 +317,7 @@ impl Node {
         if !self.works(&view).await? {
             return self.dismissed(&head, running.as_ref()).await;
         }
+        self.see_place(&view).await?;
         let mut jobs = self.reconcile(&head, &view, running.as_ref()).await?;
         // Freeing a called member can be refused for long, so it has a time of its own.
         let (mut wanted, mut frees) = (None, None);
@@ -429,6 +435,30 @@ impl Node {
         shared.journal.put(&job)?;
         die::at("journalled");
         self.begin(&job, true)
+    }
+
+    /// Tells when the node is not joined any more. Where it joined anew, as another group's, its golden tasks must give that name before it
+    /// answers.
+    async fn see_place(&mut self, view: &IMuster::NodeView) -> Result<()> {
+        let (number, name) = (self.number(), self.name().to_string());
+        if view.status == 0 {
+            let (since, told) = *self.left.get_or_insert((Instant::now(), false));
+            if !told && since.elapsed() >= LEFT {
+                self.left = Some((since, true));
+                let text = format!("node {number} is not joined any more: it gets no task until `muster node join`");
+                self.shared.alert(&name, "left", &text);
+            }
+            return Ok(());
+        }
+        self.left = None;
+        if view.gpu == self.ready.group {
+            return Ok(());
+        }
+        let registered = self.shared.chain.muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
+        say!("{name}: node {number} has joined anew, as {registered:?} with {} GiB: its self-test is made again", view.vram);
+        (self.ready.group, self.ready.registered, self.ready.vram) = (view.gpu, registered, view.vram);
+        (self.tested, self.test_at) = (false, Some(Instant::now()));
+        Ok(())
     }
 
     /// Whether the key may act for the node.

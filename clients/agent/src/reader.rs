@@ -11,7 +11,7 @@ use muster_client::{Batch, Cursor, Event, Events, IMuster, Reading};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::journal::News;
-use crate::shared::Shared;
+use crate::shared::{Shared, PROPOSAL};
 use crate::{say, work};
 
 /// A new event, and the nodes that it concerns.
@@ -21,6 +21,10 @@ struct Heard {
     nodes: BTreeSet<u32>,
     tasks: BTreeSet<u64>,
     alerts: Vec<(&'static str, String)>,
+    /// Proposals of the owner: operators who disagree leave before they take effect.
+    proposals: Vec<String>,
+    /// Changes by the owner.
+    changes: Vec<String>,
     /// The answers that groups found right, by task.
     right: HashMap<u64, B256>,
 }
@@ -34,6 +38,7 @@ impl Heard {
     fn hear(&mut self, shared: &Shared, event: &Event) {
         let outcome =
             |node: u32, task: u64, outcome: &str, paid: u128| News::Outcome { node, task, outcome: outcome.into(), paid };
+        self.hear_owner(event);
         // Tasks first: nodes know which tasks are theirs.
         match event {
             Event::AnswerCommitted(e) => self.tasks.insert(e.id),
@@ -102,6 +107,52 @@ impl Heard {
             _ => None,
         };
         self.news.extend(news);
+    }
+}
+
+impl Heard {
+    /// Notes the owner's acts, which concern all nodes.
+    fn hear_owner(&mut self, event: &Event) {
+        let on = |on: bool| if on { "stopped" } else { "allowed again" };
+        match event {
+            Event::ProgramsProposed(e) if e.effective == 0 => {
+                self.changes.push(format!("withdrawn: that {} functions lead to the program {}", e.selectors.len(), e.program));
+            }
+            Event::ProgramsProposed(e) => {
+                let count = e.selectors.len();
+                self.proposals
+                    .push(format!("{count} functions are to lead to the program {} from {} on", e.program, e.effective));
+            }
+            Event::ParameterProposed(e) => {
+                self.proposals.push(format!("parameter {} is to be {} from {} on", e.parameter, e.value, e.effective));
+            }
+            Event::OwnershipTransferStarted(e) if !e.newOwner.is_zero() => {
+                self.proposals.push(format!("{} is to be the owner as soon as it accepts", e.newOwner));
+            }
+            Event::OwnershipTransferred(e) => self.changes.push(format!("{} is the owner now", e.newOwner)),
+            Event::DiamondCut(e) => self.changes.extend(
+                e.cuts
+                    .iter()
+                    .map(|cut| format!("{} functions lead to the program {} now", cut.functionSelectors.len(), cut.facetAddress)),
+            ),
+            Event::ParameterChanged(e) => {
+                self.changes.push(format!("parameter {} is {} now, and was {}", e.parameter, e.value, e.before));
+            }
+            Event::PausedChanged(e) => self.changes.push(format!("new tasks and joins are {}", on(e.on))),
+            Event::GpuGroupListed(e) => {
+                let listed = if e.listed { "listed: its nodes get" } else { "taken off the list: its nodes get no" };
+                self.changes.push(format!("GPU group {} is {listed} texts that are compared", e.group));
+            }
+            _ => {}
+        }
+    }
+
+    /// One alert for all that was proposed at a time.
+    fn proposed(&self) -> Option<String> {
+        const LEAVE: &str =
+            "`muster admin proposals` lists all. Whoever disagrees leaves before: `muster node quit` now, and `muster node \
+                             withdraw` after the unbonding period";
+        (!self.proposals.is_empty()).then(|| format!("the owner proposes: {}. {LEAVE}", self.proposals.join("; ")))
     }
 }
 
@@ -239,6 +290,12 @@ async fn read(shared: &Arc<Shared>) -> Result<()> {
         let next = events.cursor().next();
         shared.metrics.read_up_to(next);
         behind.tell(shared, next, muster.endpoints().pulse().head().map_or(0, |head| head.number));
+        if let Some(text) = heard.proposed() {
+            shared.alert("owner", PROPOSAL, &text);
+        }
+        for change in heard.changes {
+            say!("owner: {change}");
+        }
         for (what, text) in heard.alerts {
             shared.alert("events", what, &text);
         }

@@ -23,6 +23,8 @@ pub struct Ready {
     /// The key for inputs sealed to the node.
     pub private: Arc<Private>,
     pub settings: config::Node,
+    /// Its GPU group.
+    pub group: u32,
     /// The GPU's registered name, with the stack.
     pub registered: String,
     /// Its registered memory, in GiB.
@@ -95,7 +97,7 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
         late: std::sync::Mutex::default(),
         told: std::sync::Mutex::default(),
     };
-    Ok(Ready { answers, private, settings: settings.clone(), registered, vram: view.vram, executor })
+    Ok(Ready { answers, private, settings: settings.clone(), group: view.gpu, registered, vram: view.vram, executor })
 }
 
 /// A node's GPU, its name, and whether it has golden tasks.

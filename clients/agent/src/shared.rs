@@ -22,6 +22,9 @@ use crate::{clock, say};
 /// The shortest time between two posts of the same alert.
 const REPEAT: Duration = Duration::from_mins(10);
 
+/// The kind of the alerts of proposals.
+pub const PROPOSAL: &str = "proposal";
+
 /// The tasks whose creation is remembered, the newest.
 const CREATED: usize = 4_096;
 
@@ -221,7 +224,8 @@ impl Shared {
         self.metrics.count_alert(what);
         {
             let mut alerted = self.alerted.lock().unwrap_or_else(PoisonError::into_inner);
-            let key = format!("{node} {what}");
+            // Each proposal is another one.
+            let key = if what == PROPOSAL { text.to_string() } else { format!("{node} {what}") };
             if alerted.get(&key).is_some_and(|last| last.elapsed() < REPEAT) {
                 return;
             }

@@ -12,7 +12,7 @@ use axum::extract::Path;
 use axum::routing::{get as get_at, post};
 use muster_client::{digest_of, show_amount, Account, Event, IMuster, Opening};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, inputs_by, journal, Agent, Running, Site, VRAM};
-use muster_fleet::world::{embedded_at, World, LEAST, STAKE_UNIT};
+use muster_fleet::world::{embedded_at, World, LEAST, STAKE_UNIT, UPGRADE_DELAY};
 
 async fn status(site: &Site, agent: &Agent) -> u8 {
     match site.node_of(agent.key).await {
@@ -1065,6 +1065,78 @@ async fn the_doctor_compares_the_stake_with_what_joining_takes() {
 }
 
 #[tokio::test]
+async fn the_doctor_says_that_the_least_stake_was_raised_above_a_nodes_own() {
+    let mut site = Site::new(&[]).await;
+    if !site.world.travels("the_doctor_says_that_the_least_stake_was_raised_above_a_nodes_own") {
+        return;
+    }
+    let (agent, mut running) = working(&mut site).await;
+    running.kill();
+    assert!(!doctor(&agent).1.contains("raise-stake"));
+    let raised = U256::from(agent.stake / STAKE_UNIT + 1);
+    site.world.rule(IMuster::proposeParameterCall { parameter: 16, value: raised }).await;
+    site.world.travel(UPGRADE_DELAY.into());
+    site.world.rule(IMuster::acceptParameterCall { parameter: 16 }).await;
+    let (well, said) = doctor(&agent);
+    assert!(well && said.contains("note   stake: ") && said.contains("`muster node raise-stake 0.00"), "{said}");
+}
+
+#[tokio::test]
+async fn a_node_that_joined_anew_under_another_name_answers_nothing_under_it() {
+    let mut site = Site::new(&[]).await;
+    if !site.world.travels("a_node_that_joined_anew_under_another_name_answers_nothing_under_it") {
+        return;
+    }
+    let (agent, _running) = working(&mut site).await;
+    let (application, number) = (site.account(1_000_000).await, site.node_of(agent.key).await);
+    let operator = site.account_of(agent.key, "operator").await;
+    let own = site.muster.read(IMuster::gpuNameCall { group: site.view(number).await.gpu }).await.unwrap();
+    let to = PrivateKeySigner::from_bytes(&agent.key).unwrap().address();
+    let join = async |name: &str| {
+        let fee = site.muster.name_fee(name, VRAM).await.unwrap();
+        let call = IMuster::joinCall { gpuName: name.into(), vram: VRAM, models: vec![] };
+        operator.call(call, U256::from(agent.stake) + fee).await.unwrap();
+    };
+    operator.call(IMuster::quitCall {}, U256::ZERO).await.unwrap();
+    let left = format!("node {number} is not joined any more");
+    site.until("it says that it left", async || agent.log().contains(&left).then_some(())).await;
+    join("Another GPU").await;
+    until_status(&site, &agent, 5).await;
+    assert!(agent.log().contains("has joined anew, as \"Another GPU\""), "{}", agent.log());
+    assert!(agent.log().contains("is registered as \"Another GPU\""), "{}", agent.log());
+    // Under its own name it works again.
+    operator.call(IMuster::quitCall {}, U256::ZERO).await.unwrap();
+    site.world.travel(86_401);
+    operator.call(IMuster::withdrawCall { to }, U256::ZERO).await.unwrap();
+    join(&own).await;
+    site.until("it is fit", async || agent.log().contains("no reason to pause any more: self-test").then_some(())).await;
+    let id = site.task(&application, gpt(0), "whose?", 70_000).await;
+    succeeds(&site, id).await;
+    assert_eq!(agent.runs(), 1, "{}", agent.log());
+}
+
+#[tokio::test]
+async fn what_the_owner_proposes_is_an_alert_and_what_the_owner_changes_is_in_the_log() {
+    let mut site = Site::new(&[]).await;
+    let at = free();
+    let agent = listening(&mut site, at, "").await;
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let logged = async |text: &str| site.until(text, async || agent.log().contains(text).then_some(())).await;
+    site.world.rule(IMuster::proposeParameterCall { parameter: 29, value: U256::from(30) }).await;
+    logged("the owner proposes: parameter 29 is to be 30 from").await;
+    let (program, selectors) = (site.muster.address(), vec![IMuster::withdrawCall::SELECTOR.into()]);
+    site.world.rule(IMuster::proposeProgramsCall { program, selectors: selectors.clone() }).await;
+    logged(&format!("the owner proposes: 1 functions are to lead to the program {program} from")).await;
+    assert_eq!(metric(at, "muster_agent_alerts_total{kind=\"proposal\"}"), Some(2.0));
+    site.world.rule(IMuster::withdrawProgramsCall { program, selectors }).await;
+    logged("owner: withdrawn: ").await;
+    site.world.rule(IMuster::setPausedCall { on: true }).await;
+    logged("owner: new tasks and joins are stopped").await;
+    assert_eq!(metric(at, "muster_agent_alerts_total{kind=\"proposal\"}"), Some(2.0));
+}
+
+#[tokio::test]
 async fn the_doctor_finds_a_model_that_the_executor_does_not_run() {
     let mut site = Site::new(&[]).await;
     let mut agent = site.agent("gpu0").await;
@@ -1301,7 +1373,7 @@ async fn what_a_missing_program_keeps_from_being_answered_is_answered_when_it_is
         let said = || {
             let log = agent.log();
             let mut own = log.lines().filter(|line| line.contains(&format!("task {id} ")));
-            own.any(|line| line.contains("UnknownFunction"))
+            own.any(|line| line.contains("UnknownFunction") && line.contains("alert=\"program\""))
         };
         site.until("it is refused", async || said().then_some(())).await;
         assert_eq!(lead(&site, selector, former).await, B256::ZERO);
