@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use muster_client::{safe, IMuster};
 use serde_json::{json, Value};
 
+use crate::keepalive::{self, Life};
 use crate::parameters::PARAMETERS;
 use crate::proposals::Proposals;
 use crate::session::{functions_named, Report, Session};
@@ -179,6 +180,7 @@ impl Admin {
             }
             Command::ProposePrograms(change) => {
                 let (program, selectors) = (change.program, change.selectors(session).await?);
+                runs(session, program).await?;
                 let what = format!("{} functions proposed to lead to {program}", selectors.len());
                 self.send(session, IMuster::proposeProgramsCall { program, selectors }, By::Owner, &what).await
             }
@@ -189,6 +191,7 @@ impl Admin {
             }
             Command::AcceptPrograms(change) => {
                 let (program, selectors) = (change.program, change.selectors(session).await?);
+                runs(session, program).await?;
                 let what = format!("{} functions lead to {program}", selectors.len());
                 self.send(session, IMuster::acceptProgramsCall { program, selectors }, By::Anybody, &what).await
             }
@@ -260,6 +263,19 @@ impl Admin {
         json["file"] = json!(file);
         Ok(Report { json, text: format!("{}: transaction {count} of {}, which {who} must send", C::SIGNATURE, file.display()) })
     }
+}
+
+/// Refuses a Stylus program that does not run: all functions that lead to it would fail. One that ran when it was proposed may have expired.
+async fn runs(session: &Session, program: Address) -> Result<()> {
+    if !session.endpoints().code(program).await?.starts_with(&keepalive::STYLUS) {
+        return Ok(());
+    }
+    if let Life::Stopped(why) = keepalive::life(session, program).await? {
+        anyhow::bail!(
+            "the program {program} does not run: {why}. Functions that lead to it fail: activate it first (docs/deploying.md)"
+        );
+    }
+    Ok(())
 }
 
 async fn proposals(session: &Session, from_block: u64) -> Result<Report> {

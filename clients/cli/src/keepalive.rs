@@ -28,7 +28,7 @@ alloy::sol! {
 const ARB_WASM: Address = address!("0000000000000000000000000000000000000071");
 const DAY: u64 = 86_400;
 /// The prefix of a program's code.
-const STYLUS: [u8; 3] = [0xef, 0xf0, 0x00];
+pub const STYLUS: [u8; 3] = [0xef, 0xf0, 0x00];
 /// Percent added to the data fee, which may rise before the transaction is included; ArbWasm returns the rest.
 const MARGIN: u64 = 20;
 

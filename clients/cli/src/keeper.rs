@@ -13,7 +13,7 @@ use alloy::sol_types::SolCall;
 use anyhow::Result;
 use clap::Args;
 use muster_client::observe::{self, now, Described, Metrics};
-use muster_client::{parameter, show_amount, Account, Error, Event, IMuster, DISPATCH, LATE_REVEALS};
+use muster_client::{parameter, show_amount, Account, Error, Event, IMuster, Reason, Refusal, DISPATCH, LATE_REVEALS};
 use muster_core::qos;
 use serde_json::json;
 
@@ -168,8 +168,8 @@ impl Keeper {
         loop {
             match round.look().await {
                 Ok(()) => round.metrics.set("looked_timestamp_seconds", &[], now() as f64),
-                Err(error) if !self.once && error.downcast_ref::<Error>().is_some_and(Error::passes) => {
-                    tracing::warn!("{error}");
+                Err(error) if !self.once && error.downcast_ref::<Error>().is_some_and(passes) => {
+                    tracing::warn!("{error:#}");
                 }
                 Err(error) => return Err(error),
             }
@@ -190,6 +190,12 @@ impl Keeper {
             }
         }
     }
+}
+
+/// Whether a later look may succeed: nodes are away, or a program that is missing or has expired is brought back.
+fn passes(error: &Error) -> bool {
+    let lacks = matches!(error.refusal(), Some(Refusal::Known(Reason::ProgramFailed(_) | Reason::UnknownFunction(_))));
+    error.passes() || lacks
 }
 
 /// The most that a caller other than the node's operator can earn by ending a task, or having it validated.

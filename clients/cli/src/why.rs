@@ -134,6 +134,8 @@ impl Why {
         let own = weight_of(&node, &[], largest, stake_unit);
         let part = share(&node, &nodes, &any, largest, stake_unit);
         let missing = self.missing(session, &node, &overview, head.timestamp).await?;
+        let listed = node.status == 0 || session.muster.read(IMuster::gpuListedCall { group: node.gpu }).await?;
+        let least_stake = session.muster.least_stake().await?;
 
         let from = history::days_ago(session.endpoints(), self.days).await?;
         let events = history::events(session, from, [None, None, None]).await?;
@@ -199,6 +201,24 @@ impl Why {
         if let Some(hour) = &hour {
             let _ = write!(text, "\n  {}: {}", hour.time(), hour.text());
         }
+        if !listed {
+            let group = node.gpu;
+            let _ = write!(
+                text,
+                "\n  its GPU group {group} is not listed: it gets no texts that are compared, until the owner lists it"
+            );
+        }
+        let short = least_stake.saturating_sub(U256::from(node.stake));
+        if node.status != 0 && !short.is_zero() {
+            let _ = write!(
+                text,
+                "\n  its stake is {}, and the least is {} now: its next slash, however small, puts it out for good: muster node \
+                 raise-stake {}",
+                show_amount(node.stake),
+                show_amount(least_stake),
+                show_amount(short).replace(' ', "")
+            );
+        }
         for (name, lines) in told.iter().flatten() {
             let _ = write!(text, "\n  its agent says of {name}:");
             for line in lines {
@@ -215,7 +235,7 @@ impl Why {
             "agent": told, "journal": kept, "hour": hour.map(|hour| hour.json()), "node": number, "status": status(node.status), "missing": missing, "reliability": node.reliability.to_string(),
             "longTerm": node.longTerm.to_string(), "staking": staking.to_string(), "weight": own.to_string(), "share": part,
             "models": node.models.len(), "days": self.days, "drawn": drawn.len(), "skipped": skipped, "actual": actual, "expected": expected,
-            "interval": [least, most], "fromQueue": from_queue, "asMember": members,
+            "interval": [least, most], "listed": listed, "leastStake": least_stake.to_string(), "fromQueue": from_queue, "asMember": members,
         });
         Ok(Report { json, text })
     }

@@ -11,7 +11,7 @@ use muster_client::{
     digest_of, observe, pause, seal_result, Account, Bounds, Endpoints, IMuster, Muster, Private, Request, Sender, Sending,
     Settings, Stores,
 };
-use muster_fleet::world::{stranger, World, LEAST};
+use muster_fleet::world::{stranger, World, LEAST, STAKE_UNIT, UPGRADE_DELAY};
 use serde_json::Value;
 
 const DIGEST: &str = "0x0707070707070707070707070707070707070707070707070707070707070707";
@@ -371,6 +371,27 @@ async fn earnings_are_what_all_transactions_say() {
     let others = other.done(&["node", "earnings"]);
     assert_eq!(wei(&others["gas"]), replayed(&site, &[other.address()]).await);
     assert_eq!(wei(&others["names"]), 0);
+}
+
+#[tokio::test]
+async fn why_says_that_a_group_is_not_listed_and_that_the_least_stake_was_raised() {
+    let mut site = Site::new(&[]).await;
+    if !site.world.travels("why_says_that_a_group_is_not_listed_and_that_the_least_stake_was_raised") {
+        return;
+    }
+    let (operator, owner) = (site.operator().await, site.is(site.world.key.to_bytes()));
+    let why = || (operator.done(&["node", "why"]), operator.says(&["node", "why"]));
+    let (json, text) = why();
+    assert_eq!((&json["listed"], &json["leastStake"]), (&Value::Bool(false), &Value::from(LEAST.to_string())));
+    assert!(text.contains("is not listed") && !text.contains("raise-stake"), "{text}");
+    let group = operator.done(&["node", "status"])["gpuGroup"].to_string();
+    owner.done(&["admin", "list-gpu", &group]);
+    owner.done(&["admin", "set", "minStake", &(LEAST / STAKE_UNIT + 1).to_string()]);
+    site.world.travel(UPGRADE_DELAY.into());
+    owner.done(&["admin", "accept", "minStake"]);
+    let (json, text) = why();
+    assert_eq!((&json["listed"], &json["leastStake"]), (&Value::Bool(true), &Value::from((LEAST + STAKE_UNIT).to_string())));
+    assert!(!text.contains("is not listed") && text.contains("muster node raise-stake 0.00"), "{text}");
 }
 
 #[tokio::test]
@@ -1107,6 +1128,16 @@ async fn an_owner_proposes_withdraws_and_hands_calls_over() {
     owner.done(&["admin", "set", "unbonding", "3600"]);
     owner.done(&["admin", "propose-treasury", &other]);
     owner.done(&["admin", "transfer-ownership", &other]);
+    // One that was never activated.
+    if site.world.node.is_some() {
+        let idle = Address::repeat_byte(0x71).to_string();
+        let set = serde_json::json!([&idle, "0xeff0000000"]);
+        let _: Value = site.world.muster.endpoints().ask("anvil_setCode", set).await.unwrap();
+        for what in ["propose-programs", "accept-programs"] {
+            let said = owner.fails(1, &["admin", what, &idle, "withdraw"]);
+            assert!(said["error"].as_str().unwrap().contains("does not run: "), "{said}");
+        }
+    }
     let rows = || {
         let found = owner.done(&["admin", "proposals"]);
         let row = |row: &Value| ["kind", "what", "to"].map(|name| row[name].as_str().unwrap().to_string());
@@ -1250,6 +1281,25 @@ async fn a_keeper_that_goes_on_serves_metrics_and_logs_in_json() {
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     }
     assert!(metric("muster_keeper_gas_wei_total").unwrap() > 0.0 && metric("muster_keeper_balance_wei").unwrap() > 0.0);
+    // It outlives a program that is missing, as after a bad upgrade.
+    if site.world.node.is_some() {
+        let slot = [B256::right_padding_from(&IMuster::pendingTasksCall::SELECTOR), B256::with_last_byte(9)].concat();
+        let (endpoints, router, slot) =
+            (site.world.muster.endpoints(), site.world.muster.address(), alloy::primitives::keccak256(slot));
+        let former = endpoints.word(router, slot).await.unwrap();
+        let lead = async |to: B256| {
+            let _: Value = endpoints.ask("anvil_setStorageAt", serde_json::json!([router, slot, to])).await.unwrap();
+        };
+        lead(B256::ZERO).await;
+        let warned = log.map(Result::unwrap).find(|line| line.contains("UnknownFunction"));
+        assert!(warned.is_some_and(|line| line.contains("WARN")), "it has ended");
+        lead(former).await;
+        let looked = metric("muster_keeper_looked_timestamp_seconds").unwrap();
+        while metric("muster_keeper_looked_timestamp_seconds").is_none_or(|now| now <= looked) {
+            assert!(begun.elapsed() < std::time::Duration::from_mins(4), "it looks no more");
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
+    }
     running.kill().unwrap();
     running.wait().unwrap();
 }
