@@ -13,7 +13,7 @@ use alloy::{
     primitives::{
         address, keccak256,
         utils::{format_ether, parse_ether},
-        Address, Bytes, B256, U256,
+        Address, Bytes, FixedBytes, B256, U256,
     },
     sol_types::SolCall,
 };
@@ -393,7 +393,8 @@ async fn wire(chain: &Chain, account: &Sender, config: &Config, deployment: &mut
         let own = deployment.programs.values().map(|program| program.address);
         let known: BTreeSet<Address> = own.chain(deployment.former.iter().copied()).collect();
         let owners = |owner, call: &Bytes, what: &str| config.hand_over(chain, owner, router.address, call, what);
-        return router.upgrade(account, &wanted, &known, &say, &owners).await;
+        router.upgrade(account, &wanted, &known, &say, &owners).await?;
+        return tell_others(&router, &router.changes(&wanted, &known).await?, created_in, &say).await;
     }
 
     router.untouched(account.address(), created_in, &code).await.with_context(hint)?;
@@ -402,6 +403,22 @@ async fn wire(chain: &Chain, account: &Sender, config: &Config, deployment: &mut
     router.told(&terms).await?;
     router.leads(&wanted).await?;
     say(&format!("router: initialised, {} functions, owner {:?}, {} gas", wanted.len(), config.owner, receipt.gas_used));
+    Ok(())
+}
+
+/// Says which other proposals are open, as those of an earlier run that was replaced.
+async fn tell_others(router: &Router<'_>, own: &[router::Change], created_in: B256, say: &dyn Fn(&str)) -> Result<()> {
+    let created = router.chain.receipt(created_in).await?.and_then(|receipt| receipt.block_number);
+    for ((program, selectors), at) in router.others_proposed(created.unwrap_or_default(), own).await? {
+        let listed: Vec<_> = selectors.iter().map(|selector| FixedBytes(*selector).to_string()).collect();
+        say(&format!(
+            "router: that {} functions lead to {program:?} is proposed too, and anybody may put it into effect after {}, also over later \
+             changes. Unless that is meant: muster admin withdraw-programs {program:?} {}",
+            selectors.len(),
+            date(at),
+            listed.join(" ")
+        ));
+    }
     Ok(())
 }
 

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use alloy::{
     primitives::{keccak256, Address, Bytes, FixedBytes, B256, U256, U64},
     rpc::types::TransactionReceipt,
-    sol_types::{SolCall, SolInterface},
+    sol_types::{SolCall, SolEvent, SolInterface},
 };
 use anyhow::{bail, ensure, Context, Result};
 use muster_client::{
-    Event,
+    abi, Event,
     IMuster::{self, IMusterCalls},
     Muster, Reason, Refusal, Sender,
 };
@@ -25,10 +25,15 @@ use crate::chain::{called, date, name_of, Chain};
 /// Selectors and the programs they lead to.
 pub type Routes = BTreeMap<[u8; 4], Address>;
 
+/// A change of programs: the program, and the selectors that are to lead to it, in order.
+pub type Change = (Address, Vec<[u8; 4]>);
+
 /// Functions that the router refuses once it is initialised, and that no program may answer through it.
 const ONLY_AT_FIRST: [&str; 2] = ["install", "initialise"];
 /// The last slot of the layout. Until a router is initialised, all of them are empty but the one that says which account may do so.
 const LAST_SLOT: u8 = layout::SIZES_OF_TRIOS;
+/// The most blocks of one question for events.
+const SPAN: u64 = 50_000;
 /// Most selectors in one proposal.
 const SELECTORS_AT_ONCE: usize = 64;
 
@@ -353,6 +358,34 @@ impl Router<'_> {
             parts
         });
         Ok(parts.collect())
+    }
+
+    /// Proposed changes of programs other than `own`, from a block on, and when each can take effect. They stay until they are accepted or
+    /// withdrawn: anybody may put one into effect after a later one, and so undo that.
+    ///
+    /// # Errors
+    /// The node's.
+    pub async fn others_proposed(&self, since: u64, own: &[Change]) -> Result<Vec<(Change, u64)>> {
+        let endpoints = &self.chain.endpoints;
+        let filter = serde_json::json!({ "address": self.address, "topics": [IMuster::ProgramsProposed::SIGNATURE_HASH] });
+        let mut proposed = BTreeSet::new();
+        let last = endpoints.head().await?.number;
+        let read = endpoints.past(filter, since..=last, SPAN, |logs| {
+            let events = logs.iter().filter_map(|log| abi::event(&log.inner));
+            proposed.extend(events.filter_map(|event| match event {
+                Event::ProgramsProposed(e) => Some((e.program, e.selectors.iter().map(|selector| selector.0).collect())),
+                _ => None,
+            }));
+            Ok::<_, muster_client::Error>(())
+        });
+        read.await?;
+        let mut open = Vec::new();
+        for change in proposed.into_iter().filter(|change| !own.contains(change)) {
+            if let Some(at) = self.proposed(change.0, &change.1).await? {
+                open.push((change, at));
+            }
+        }
+        Ok(open)
     }
 
     /// When a proposed change of programs can take effect; none if it is not proposed.

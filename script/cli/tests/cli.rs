@@ -16,7 +16,7 @@ use muster_cli::{
     estimate::{estimate, Estimate},
     router::{bound_initcode, initcode},
 };
-use muster_client::{IMuster, Muster, Reason, Refusal, Request, Sender};
+use muster_client::{Account, IMuster, Muster, Reason, Refusal, Request, Sender};
 use muster_devnode::{
     chain::{Clock, NITRO_DEV_KEY},
     Devnode,
@@ -542,6 +542,33 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
     assert_eq!(leads().await, second.programs["lens"].address);
     assert_eq!(parameter("unbonding").await, U256::from(600));
     assert_eq!(at.read(IMuster::ownerCall {}).await.unwrap(), owner);
+}
+
+#[tokio::test]
+async fn what_was_proposed_and_not_withdrawn_is_told() {
+    let node = node();
+    let dir = tempfile::tempdir().unwrap();
+    let (url, place) = (node.url(), dir.path().to_str().unwrap().to_string());
+    let deploy = || {
+        let own = [("RPC_URL", url.as_str()), ("PRIVATE_KEY", NITRO_DEV_KEY), ("DEPLOYMENTS", &place), ("MIN_PRICE", "1")];
+        let out = muster(&["deploy"], &own);
+        let said = [out.stdout, out.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        assert!(out.status.success(), "{said}");
+        said
+    };
+    assert!(!deploy().contains("withdraw-programs"));
+    let record: serde_json::Value = serde_json::from_str(&fs::read_to_string(dir.path().join("412346.json")).unwrap()).unwrap();
+    let of = |name: &str| record["programs"][name]["address"].as_str().unwrap().parse::<Address>().unwrap();
+    let chain = Chain::connect(&url).await.unwrap();
+    let at = contract(&chain, record["address"].as_str().unwrap().parse().unwrap());
+    let owner = Account::new(at.clone(), chain.account(wallet()).await.unwrap());
+    // An upgrade that another one replaced.
+    let (program, selectors) = (of("lens"), vec![FixedBytes(IMuster::withdrawCall::SELECTOR)]);
+    owner.call(IMuster::proposeProgramsCall { program, selectors: selectors.clone() }, U256::ZERO).await.unwrap();
+    let said = deploy();
+    assert!(said.contains(&format!("muster admin withdraw-programs {program:?} 0x51cff8d9")), "{said}");
+    owner.call(IMuster::withdrawProgramsCall { program, selectors }, U256::ZERO).await.unwrap();
+    assert!(!deploy().contains("withdraw-programs"));
 }
 
 #[tokio::test]
