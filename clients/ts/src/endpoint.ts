@@ -22,15 +22,18 @@ interface Endpoint {
   calm: number;
   /** By Muster's address, the block in which it was created. */
   births: Map<string, bigint>;
+  /** By Muster's address, the known GPU groups, and the next block to search: groups are permanent. */
+  groups: Map<string, { next: bigint; found: number[] }>;
 }
 
 /** A block that never comes. */
 export const NEVER = 2n ** 64n;
-const endpoints = new Map<string, Endpoint>();
+/** By the client's transport, which its extensions share: a server may make a client for each request, and knowledge goes with it. */
+const endpoints = new WeakMap<object, Endpoint>();
 
-function endpointOf({ uid }: MusterClient): Endpoint {
-  const known = endpoints.get(uid) ?? { rest: 0, span: NEVER, wall: NEVER, calm: 0, births: new Map() };
-  endpoints.set(uid, known);
+export function endpointOf({ transport }: MusterClient): Endpoint {
+  const known = endpoints.get(transport) ?? { rest: 0, span: NEVER, wall: NEVER, calm: 0, births: new Map(), groups: new Map() };
+  endpoints.set(transport, known);
   return known;
 }
 

@@ -10,7 +10,7 @@ import {
   toEventSelector,
 } from "viem";
 import type { MusterClient, MusterParameters } from "./client.js";
-import { birthOf, logsOf, newest } from "./endpoint.js";
+import { birthOf, endpointOf, logsOf, newest } from "./endpoint.js";
 import { events, used } from "./interface.js";
 import type { MusterEvent } from "./types.js";
 
@@ -64,23 +64,20 @@ export const getEvents = (
   { address, deployedIn: _, fromBlock, toBlock, blockRange, ...whose }: GetEventsParameters,
 ): Promise<MusterEvent[]> => ask(client, { address, fromBlock, toBlock, blockRange }, questions(whose as Concerning));
 
-/** The known GPU groups, by client and Muster, and the next block to search: groups are permanent. */
-const groups = new Map<string, { next: bigint; found: number[] }>();
-
 /** The GPU groups that there are. */
 export async function getGroups(
   client: MusterClient,
   { fromBlock, blockRange, ...muster }: MusterParameters & Partial<BlockRange>,
 ): Promise<number[]> {
   const created = events.find(({ name }) => name === "GpuGroupCreated");
-  const key = client.uid + muster.address;
+  const { groups } = endpointOf(client);
   const toBlock = await newest(client);
-  const { next, found } = groups.get(key) ?? { next: fromBlock ?? (await birthOf(client, muster)), found: [] };
+  const { next, found } = groups.get(muster.address) ?? { next: fromBlock ?? (await birthOf(client, muster)), found: [] };
   const range = { address: muster.address, fromBlock: next, toBlock, blockRange };
   const more = await ask(client, range, [[toEventSelector(created as never)]]);
   const all = [...found, ...more.flatMap((event) => (event.eventName === "GpuGroupCreated" ? [event.args.group] : []))];
   // One node of the endpoint may lag behind another.
-  if (toBlock >= next) groups.set(key, { next: toBlock + 1n, found: all });
+  if (toBlock >= next) groups.set(muster.address, { next: toBlock + 1n, found: all });
   return all;
 }
 

@@ -8,6 +8,7 @@ import { PROVIDERS } from "../../../test/clients/endpoint.mjs";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
 import * as muster from "../dist/index.js";
 import { used } from "../dist/interface.js";
+import { getGroups } from "../dist/events.js";
 import { allPages } from "../dist/pages.js";
 import { readQueryOptions, resultQueryOptions } from "../dist/query.js";
 import { openInput, openWith } from "../dist/private.js";
@@ -28,6 +29,20 @@ test("models, digests and CIDs", () => {
   // base32 of 01 55 12 20 and SHA-256 of "hello world", worked out with Python's base64.
   assert.equal(cidOf(digestOf("hello world")), "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e");
   assert.equal(objectName({ digest: digestOf("abc") }), digestOf("abc").slice(2));
+});
+
+test("a client's extensions know what it knows of its endpoint", async () => {
+  const asked = [];
+  const request = async ({ method }) => (asked.push(method), { eth_blockNumber: "0x64", eth_getCode: "0x00", eth_getLogs: [] }[method]);
+  const client = createClient({ transport: custom({ request }) });
+  const questions = async (one) => {
+    asked.length = 0;
+    await getGroups(one, { address: ADDRESS });
+    return asked;
+  };
+  assert.ok((await questions(client)).includes("eth_getCode"));
+  assert.deepEqual(await questions(client.extend(() => ({ more: 1 }))), ["eth_blockNumber"]);
+  assert.ok((await questions(createClient({ transport: custom({ request }) }))).includes("eth_getCode"));
 });
 
 test("bigints survive JSON, and nothing else changes", () => {
