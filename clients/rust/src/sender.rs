@@ -153,14 +153,12 @@ impl Sender {
             return Ok(());
         }
         let request = Request { to: self.address().into(), ..Request::default() };
-        let (gas, head, count) =
-            tokio::join!(self.endpoints.gas(self.address(), &request), self.endpoints.recent_head(), self.count());
+        let (gas, head, count) = tokio::join!(self.gas(&request), self.endpoints.recent_head(), self.count());
         let (gas, head, count) = (gas?, head?, count?);
         let _above = self.above_ceiling();
         let fee_cap = self.fee_cap(base_fee(&head), 0)?;
         for (nonce, _) in damaged.into_iter().filter(|(nonce, _)| (count..last).contains(nonce)) {
             let Request { to, value, input, name, .. } = request.clone();
-            let gas = gas * (100 + self.sending.gas_percent) / 100;
             let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
             entry.signed.push(self.sign(&entry, fee_cap).await?);
             live.journal.put(entry)?;
@@ -234,14 +232,8 @@ impl Sender {
         if open >= self.sending.open {
             return Err(Error::TooManyOpen(open));
         }
-        let gas = async {
-            match request.gas {
-                Some(gas) => Ok(gas),
-                None => Ok(self.endpoints.gas(self.address(), &request).await? * (100 + self.sending.gas_percent) / 100),
-            }
-        };
         // Concurrently: each takes a round trip to the node.
-        let (gas, head, count): (Result<u64, Error>, _, _) = tokio::join!(gas, self.endpoints.recent_head(), self.count());
+        let (gas, head, count) = tokio::join!(self.gas(&request), self.endpoints.recent_head(), self.count());
         let (gas, head, count) = (gas?, head?, count?);
         let fee_cap = self.fee_cap(base_fee(&head), 0)?;
         let nonce = count.max(live.journal.next());
@@ -258,6 +250,17 @@ impl Sender {
             }
         }
         Ok(nonce)
+    }
+
+    /// A transaction's gas limit: the request's, or an estimate and the reserve. The estimate is a node's word, and may be anything.
+    async fn gas(&self, request: &Request) -> Result<u64, Error> {
+        match request.gas {
+            Some(gas) => Ok(gas),
+            None => {
+                let gas = u128::from(self.endpoints.gas(self.address(), request).await?);
+                Ok((gas * u128::from(100 + self.sending.gas_percent) / 100).try_into().unwrap_or(u64::MAX))
+            }
+        }
     }
 
     /// A transaction's fee cap; above `before` by enough that nodes accept it as a replacement.

@@ -49,6 +49,16 @@ fn request(value: u64) -> Request {
     Request { to: CONTRACT.into(), value: U256::from(value), input: Bytes::from_static(b"work"), gas: None, name: None }
 }
 
+#[tokio::test]
+async fn an_estimate_that_no_block_has_is_no_small_one() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let sender = Sender::in_memory(endpoints(&[&node]), key(), quick()).await.unwrap();
+    node.ways.gas.store(u64::MAX / 100, std::sync::atomic::Ordering::SeqCst);
+    let nonce = sender.submit(request(1)).await.unwrap();
+    assert!(sender.entry(nonce).await.unwrap().gas > u64::MAX / 100);
+}
+
 fn bytes(entry: &Entry) -> Vec<Bytes> {
     entry.signed.iter().map(|signed| signed.bytes.clone()).collect()
 }

@@ -177,6 +177,8 @@ pub struct Ways {
     pub poor: AtomicBool,
     /// Refuses questions about the events of more blocks than this; 0 for none.
     pub span: AtomicU64,
+    /// The gas that it estimates, a transfer's at least.
+    pub gas: AtomicU64,
     /// Answers with something that is no JSON.
     pub babbles: AtomicBool,
     /// Transactions as they came.
@@ -304,7 +306,7 @@ fn reply(chain: &Shared, ways: &Ways, method: &str, params: &Value) -> Result<Va
                 Ok(json!(B256::left_padding_from(&(at + invented).to_be_bytes())))
             }
             None if method == "eth_call" => Ok(json!("0x")),
-            None => Ok(json!("0x5208")),
+            None => Ok(json!(format!("{:#x}", ways.gas.load(Ordering::SeqCst).max(21_000)))),
         },
         "eth_getCode" => Ok(json!("0x00")),
         _ => Err(json!({ "code": -32601, "message": "no such method" })),
