@@ -52,8 +52,8 @@ const GRAVE: [&str; 4] = ["judged", "slashed", "kicked", "timeout"];
 /// Others that it watches: the agent does nothing for a node, or less than it should.
 const TROUBLE: [&str; 11] =
     ["start", "error", "program", "reveal", "rescue", "dismissed", "left", "gas", "paused", "events", "journal"];
-/// And what the owner has proposed.
-const PROPOSED: [&str; 1] = [PROPOSAL];
+/// And acts of the owner: proposals, and the listing of the node's group.
+const PROPOSED: [&str; 2] = [PROPOSAL, "listed"];
 
 /// The agent's metrics.
 pub struct Metrics(pub observe::Metrics);

@@ -134,6 +134,7 @@ impl Node {
         }
         let (bell, news) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         shared.watch(answers.number, &news);
+        shared.is_of(answers.number, ready.group);
         if !ready.settings.terms.is_empty() {
             shared.watch_created(&news);
         }
@@ -457,6 +458,7 @@ impl Node {
         let registered = self.shared.chain.muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
         say!("{name}: node {number} has joined anew, as {registered:?} with {} GiB: its self-test is made again", view.vram);
         (self.ready.group, self.ready.registered, self.ready.vram) = (view.gpu, registered, view.vram);
+        self.shared.is_of(number, view.gpu);
         (self.tested, self.test_at) = (false, Some(Instant::now()));
         Ok(())
     }

@@ -38,7 +38,7 @@ impl Heard {
     fn hear(&mut self, shared: &Shared, event: &Event) {
         let outcome =
             |node: u32, task: u64, outcome: &str, paid: u128| News::Outcome { node, task, outcome: outcome.into(), paid };
-        self.hear_owner(event);
+        self.hear_owner(shared, event);
         // Tasks first: nodes know which tasks are theirs.
         match event {
             Event::AnswerCommitted(e) => self.tasks.insert(e.id),
@@ -112,7 +112,7 @@ impl Heard {
 
 impl Heard {
     /// Notes the owner's acts, which concern all nodes.
-    fn hear_owner(&mut self, event: &Event) {
+    fn hear_owner(&mut self, shared: &Shared, event: &Event) {
         let on = |on: bool| if on { "stopped" } else { "allowed again" };
         match event {
             Event::ProgramsProposed(e) if e.effective == 0 => {
@@ -140,8 +140,18 @@ impl Heard {
             }
             Event::PausedChanged(e) => self.changes.push(format!("new tasks and joins are {}", on(e.on))),
             Event::GpuGroupListed(e) => {
-                let listed = if e.listed { "listed: its nodes get" } else { "taken off the list: its nodes get no" };
-                self.changes.push(format!("GPU group {} is {listed} texts that are compared", e.group));
+                let listed = if e.listed {
+                    "listed: its nodes get texts that are compared, and who answers otherwise than the others is slashed. `muster node \
+                     pause` keeps out of that"
+                } else {
+                    "taken off the list: its nodes get no texts that are compared"
+                };
+                let text = format!("GPU group {} is {listed}", e.group);
+                if shared.has_group(e.group) {
+                    self.alerts.push(("listed", text));
+                } else {
+                    self.changes.push(text);
+                }
             }
             _ => {}
         }

@@ -54,6 +54,8 @@ pub struct Shared {
     pub streams: Option<Arc<Streams>>,
     /// Names of models by their ids.
     pub names: BTreeMap<u64, String>,
+    /// The nodes' GPU groups.
+    groups: Mutex<HashMap<u32, u32>>,
     /// The wakers by node, and the tasks of their jobs.
     watched: Mutex<HashMap<u32, Watched>>,
     /// Whether the agent was asked to end.
@@ -99,6 +101,7 @@ impl Shared {
             metrics,
             streams,
             names,
+            groups: Mutex::default(),
             watched,
             draining,
             choosy: Mutex::default(),
@@ -201,6 +204,16 @@ impl Shared {
         if let Some((_, watched)) = watched.get_mut(&node) {
             *watched = tasks;
         }
+    }
+
+    /// Notes the GPU group that a node has joined as.
+    pub fn is_of(&self, node: u32, group: u32) {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner).insert(node, group);
+    }
+
+    /// Whether one of this agent's nodes is of a GPU group.
+    pub fn has_group(&self, group: u32) -> bool {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner).values().any(|own| *own == group)
     }
 
     /// Whether it is one of this agent's nodes.

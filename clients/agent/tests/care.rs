@@ -1133,6 +1133,10 @@ async fn what_the_owner_proposes_is_an_alert_and_what_the_owner_changes_is_in_th
     logged("owner: withdrawn: ").await;
     site.world.rule(IMuster::setPausedCall { on: true }).await;
     logged("owner: new tasks and joins are stopped").await;
+    let group = site.view(site.node_of(agent.key).await).await.gpu;
+    site.world.rule(IMuster::listGpuGroupCall { group, listed: true }).await;
+    logged(&format!("GPU group {group} is listed")).await;
+    assert_eq!(metric(at, "muster_agent_alerts_total{kind=\"listed\"}"), Some(1.0));
     assert_eq!(metric(at, "muster_agent_alerts_total{kind=\"proposal\"}"), Some(2.0));
 }
 
