@@ -237,7 +237,8 @@ fn a_group_listed_at_once_has_its_nodes_slashed_in_the_same_minute() {
     assert_eq!(w.ask(overviewCall {}).burnt, 120 * TOKEN);
 }
 
-/// What the owner sets at once reaches into nobody's stake, but a node that misses one deadline of two seconds can be without work for 16 days.
+/// Parameters that the owner sets at once reach into nobody's stake. But a node that misses one deadline of two seconds can be without work
+/// for 16 days.
 #[test]
 fn parameters_set_at_once_can_set_a_node_apart_for_weeks() {
     let mut w = world(10, 1);
