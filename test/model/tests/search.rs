@@ -1,5 +1,6 @@
 //! A short search by the adversary of `muster_model::search`, and its single prices; `script/sim attacks` makes the long one.
 
+use alloy_primitives::U256;
 use muster_core::validation::payment;
 use muster_model::search::book::{Cause, Tally};
 use muster_model::search::harm::Harm;
@@ -324,4 +325,24 @@ fn two_calls_make_a_node_callable_in_a_known_draw() {
     }
     println!("after an error {errors} of 150 known draws find its node, after a settlement {drops} of {dropped}");
     assert!(errors > 10 && drops > 0, "{errors} {drops}");
+}
+
+/// Anybody can accept a proposed parameter, also when a hash is known and its draw is not made yet: once for each proposal.
+#[test]
+fn an_acceptance_can_come_between_a_hash_and_its_draw() {
+    let mut w = network(12);
+    let parameter = parameter("scorePool");
+    w.send(OWNER, 0, proposeParameterCall { parameter, value: U256::from(24) }).unwrap();
+    w.pass(1, u64::from(UPGRADE_DELAY) + 1);
+    let id = w.create(CREATOR, TOKEN, alike(0)).unwrap();
+    w.pass(1, 0);
+    let drawn = |mut w: World| {
+        w.dispatch(16).unwrap();
+        let (place, members) = group_of(&mut w, id).expect("formed");
+        (members, w.ask(groupCall { place }).scored)
+    };
+    let before = drawn(w.clone());
+    w.send(who(DRIVER), 0, acceptParameterCall { parameter }).unwrap();
+    let after = drawn(w);
+    assert_eq!((before.0, before.1, after.1), (after.0, true, false));
 }
