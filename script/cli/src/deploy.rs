@@ -7,6 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use alloy::{
@@ -31,6 +32,9 @@ use crate::{
     router::{self, bound_initcode, initcode, Router, Step},
     settings,
 };
+
+/// How long other proposals are searched for.
+const SEARCH: Duration = Duration::from_mins(1);
 
 /// The contract that users call: no program, but code of the EVM.
 pub const ROUTER: &str = "router";
@@ -394,7 +398,15 @@ async fn wire(chain: &Chain, account: &Sender, config: &Config, deployment: &mut
         let known: BTreeSet<Address> = own.chain(deployment.former.iter().copied()).collect();
         let owners = |owner, call: &Bytes, what: &str| config.hand_over(chain, owner, router.address, call, what);
         router.upgrade(account, &wanted, &known, &say, &owners).await?;
-        return tell_others(&router, &router.changes(&wanted, &known).await?, created_in, &say).await;
+        let own = router.changes(&wanted, &known).await?;
+        let told = tokio::time::timeout(SEARCH, tell_others(&router, &own, created_in, &say)).await;
+        // Nodes may give the events of few blocks at a time, or of no old ones.
+        let why =
+            told.map_or_else(|_| Some("that takes too long".to_string()), |told| told.err().map(|error| format!("{error:#}")));
+        if let Some(why) = why {
+            say(&format!("router: not all proposals were searched for: {why}. muster admin proposals lists them"));
+        }
+        return Ok(());
     }
 
     router.untouched(account.address(), created_in, &code).await.with_context(hint)?;
