@@ -297,6 +297,18 @@ impl Endpoints {
         }
     }
 
+    /// Waits until the first of those nodes has rested that could not answer for the number of requests or the like; false, if there is none.
+    pub(crate) async fn spared(&self) -> bool {
+        let rests = self.0.nodes.iter().filter_map(|node| {
+            let state = node.state();
+            let busy = matches!(state.fault, Some(Fault::Http(429) | Fault::Unable(_)));
+            state.resting.filter(|_| busy)
+        });
+        let Some(until) = rests.min() else { return false };
+        tokio::time::sleep_until(until.into()).await;
+        true
+    }
+
     /// The last fault of each node, also if its rest has ended meanwhile: the others may have been waited for.
     pub(crate) fn reasons(&self) -> String {
         let reasons = self.0.nodes.iter().map(|node| match &node.state().fault {

@@ -13,6 +13,8 @@ const FIRST: u64 = 2_000;
 const MOST: u64 = 1 << 20;
 /// After so many questions at a node's limit, and after twice, four times as many and so on, more is tried again.
 const PATIENCE: u32 = 64;
+/// The most waits in a row for nodes that limit requests. They double, and take a minute in all where the first is a second.
+const WAITS: u32 = 6;
 
 /// The number of blocks of the next question: it grows until a node refuses, and then stays near the most that it gives. Now and then it
 /// tries more again: a node may have refused many logs, or have been busy, rather than so many blocks.
@@ -25,16 +27,19 @@ pub(crate) struct Span {
     refused: u64,
     /// Questions at the limit.
     kept: u32,
+    /// Waits in a row for nodes that limit requests.
+    waited: u32,
 }
 
 impl Span {
     pub fn new(first: u64, most: u64) -> Self {
         let most = most.clamp(1, u64::MAX / 2);
-        Self { next: first.clamp(1, most), most, given: 0, refused: most + 1, kept: 0 }
+        Self { next: first.clamp(1, most), most, given: 0, refused: most + 1, kept: 0, waited: 0 }
     }
 
     /// Notes that so many blocks were given. Where fewer than `next` were left to ask for, that shows nothing.
     pub fn give(&mut self, asked: u64) {
+        self.waited = 0;
         if asked != self.next {
             return;
         }
@@ -144,6 +149,10 @@ impl Endpoints {
             Ok(logs) => {
                 span.give(to - from + 1);
                 Ok(Some(logs))
+            }
+            Err(Error::Unreachable(_)) if span.waited < WAITS && self.spared().await => {
+                span.waited += 1;
+                Ok(None)
             }
             // Also too long an answer, or too slow.
             Err(Error::Node(_) | Error::Unreachable(_)) if to > from => {

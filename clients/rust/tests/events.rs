@@ -349,6 +349,26 @@ async fn the_newest_log_is_searched_for_in_pieces_that_the_node_gives() {
     assert!(matches!(none, Err(Error::Unreachable(_))), "{none:?}");
 }
 
+/// A node that limits requests is waited for, and asked for as much again; one that does so for ever is an error.
+#[tokio::test]
+async fn a_search_waits_for_a_node_that_limits_requests() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    grow(&chain, 5);
+    (0..300).for_each(|_| chain.lock().unwrap().mine(&[]));
+    let nodes = endpoints(&[&node], quick());
+    let head = nodes.head().await.unwrap().number;
+    let filter = json!({ "address": CONTRACT });
+    node.ways.limits.store(6, Ordering::SeqCst);
+    let found = nodes.newest(filter.clone(), 0..=head, |_| true).await.unwrap().unwrap();
+    assert_eq!((found.block_number, node.ways.asked.load(Ordering::SeqCst)), (Some(5), 7));
+    node.ways.limits.store(1_000, Ordering::SeqCst);
+    let none = nodes.newest(filter, 0..=head, |_| true).await;
+    assert!(matches!(none, Err(Error::Unreachable(_))), "{none:?}");
+    let refused = 1_000 - node.ways.limits.load(Ordering::SeqCst);
+    assert!(refused < 20, "{refused}");
+}
+
 /// A node that gives few blocks at once confirms those.
 #[tokio::test]
 async fn a_liar_is_not_believed_where_the_other_gives_less_at_once() {

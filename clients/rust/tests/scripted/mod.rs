@@ -177,6 +177,8 @@ pub struct Ways {
     pub poor: AtomicBool,
     /// Refuses questions about the events of more blocks than this; 0 for none.
     pub span: AtomicU64,
+    /// So many further questions about events are too many for it.
+    pub limits: AtomicU64,
     /// The gas that it estimates, a transfer's at least.
     pub gas: AtomicU64,
     /// Answers with something that is no JSON.
@@ -260,6 +262,10 @@ fn reply(chain: &Shared, ways: &Ways, method: &str, params: &Value) -> Result<Va
         "eth_getLogs" => {
             ways.asked.fetch_add(1, Ordering::SeqCst);
             let (from, to) = (number(&params[0]["fromBlock"]), number(&params[0]["toBlock"]));
+            let less = |left: u64| left.checked_sub(1);
+            if ways.limits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok() {
+                return Err(complain("too many requests"));
+            }
             let span = ways.span.load(Ordering::SeqCst);
             if span > 0 && to - from + 1 > span {
                 return Err(complain("query exceeds max block range"));
