@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use muster_client::observe::{self, now, Described};
 
-use crate::shared::PROPOSAL;
-
 /// Every metric: its name without `muster_agent_`, whether it is a counter, and what it is.
 const ALL: [Described; 33] = [
     ("info", false, "1; version, chain and contract are labels"),
@@ -52,6 +50,8 @@ const GRAVE: [&str; 4] = ["judged", "slashed", "kicked", "timeout"];
 /// Others that it watches: the agent does nothing for a node, or less than it should.
 const TROUBLE: [&str; 11] =
     ["start", "error", "program", "reveal", "rescue", "dismissed", "left", "gas", "paused", "events", "journal"];
+/// The kind of the alerts of proposals.
+pub const PROPOSAL: &str = "proposal";
 /// And acts of the owner: proposals, and the listing of the node's group.
 const PROPOSED: [&str; 2] = [PROPOSAL, "listed"];
 

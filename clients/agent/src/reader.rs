@@ -11,7 +11,8 @@ use muster_client::{Batch, Cursor, Event, Events, IMuster, Reading};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::journal::News;
-use crate::shared::{Shared, PROPOSAL};
+use crate::metrics::PROPOSAL;
+use crate::shared::Shared;
 use crate::{say, work};
 
 /// A new event, and the nodes that it concerns.

@@ -15,15 +15,12 @@ use crate::config::{self, Config};
 use crate::executor::{Card, Executor};
 use crate::golden::Proof;
 use crate::journal::Journal;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, PROPOSAL};
 use crate::stream::Streams;
 use crate::{clock, say};
 
 /// The shortest time between two posts of the same alert.
 const REPEAT: Duration = Duration::from_mins(10);
-
-/// The kind of the alerts of proposals.
-pub const PROPOSAL: &str = "proposal";
 
 /// The tasks whose creation is remembered, the newest.
 const CREATED: usize = 4_096;
