@@ -315,15 +315,21 @@ async fn logs_of_the_past_come_in_pieces_that_the_node_gives() {
     assert!(matches!(none, Err(Error::Unreachable(_))), "{none:?}");
 }
 
-/// The newest log is found however few blocks the node gives at once, and a search ends where its caller says so.
-#[tokio::test]
-async fn the_newest_log_is_searched_for_in_pieces_that_the_node_gives() {
+/// A node whose last events, those of block 5, are 300 blocks old, and the newest block.
+async fn long_ago() -> (Node, Endpoints, u64) {
     let chain = Chain::new();
     let node = Node::start(&chain).await;
     grow(&chain, 5);
     (0..300).for_each(|_| chain.lock().unwrap().mine(&[]));
     let nodes = endpoints(&[&node], quick());
     let head = nodes.head().await.unwrap().number;
+    (node, nodes, head)
+}
+
+/// The newest log is found however few blocks the node gives at once, and a search ends where its caller says so.
+#[tokio::test]
+async fn the_newest_log_is_searched_for_in_pieces_that_the_node_gives() {
+    let (node, nodes, head) = long_ago().await;
     let filter = json!({ "address": CONTRACT });
     for (span, at_most) in [(0, 1), (1, 310), (20, 30)] {
         node.ways.span.store(span, Ordering::SeqCst);
@@ -352,12 +358,7 @@ async fn the_newest_log_is_searched_for_in_pieces_that_the_node_gives() {
 /// A node that limits requests is waited for, and asked for as much again; one that does so for ever is an error.
 #[tokio::test]
 async fn a_search_waits_for_a_node_that_limits_requests() {
-    let chain = Chain::new();
-    let node = Node::start(&chain).await;
-    grow(&chain, 5);
-    (0..300).for_each(|_| chain.lock().unwrap().mine(&[]));
-    let nodes = endpoints(&[&node], quick());
-    let head = nodes.head().await.unwrap().number;
+    let (node, nodes, head) = long_ago().await;
     let filter = json!({ "address": CONTRACT });
     node.ways.limits.store(6, Ordering::SeqCst);
     let found = nodes.newest(filter.clone(), 0..=head, |_| true).await.unwrap().unwrap();
