@@ -593,7 +593,8 @@ interface IMuster {
     event NodeQuitting(uint32 indexed node);
     /// @notice The node left. Its stake can be withdrawn from `release` on.
     event NodeQuit(uint32 indexed node, address indexed operator, uint128 stake, uint64 release);
-    /// @notice The node was kicked out for its scores; its operator can never join again. A NodeQuit follows.
+    /// @notice The node was kicked out for its scores, or slashed below fifteen sixteenths of the least stake; its operator can never join
+    /// again. A NodeQuit follows, unless the node had left before.
     event NodeKickedOut(uint32 indexed node, address indexed operator);
     /// @notice The node gets no task before `until`: its reliability is too low. If `until` is now, draws are due that the node must not change.
     event NodeExcluded(uint32 indexed node, uint64 until);

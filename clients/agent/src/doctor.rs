@@ -503,15 +503,18 @@ async fn below(muster: &Muster, holder: &Holder, least: U256) -> Option<String> 
     let number = Some(holder.number).filter(|number| *number > 0)?;
     let view = muster.read(IMuster::nodeCall { number }).await.ok()?;
     let stake = U256::from(view.stake);
-    (view.status != 0 && stake < least).then(|| {
-        format!(
-            "stake: {}, and the least is {} now: the node works on, but its next slash, however small, puts it out for good: `muster node \
-             raise-stake {}`",
-            show_amount(stake),
-            show_amount(least),
-            show_amount(least - stake).replace(' ', "")
-        )
-    })
+    if view.status == 0 || stake >= least {
+        return None;
+    }
+    let kept = muster.kept_stake().await.ok()?;
+    Some(format!(
+        "stake: {}, and the least is {} now: the node works on, but a slash that leaves less than {} puts it out for good: `muster node \
+         raise-stake {}`",
+        show_amount(stake),
+        show_amount(least),
+        show_amount(kept),
+        show_amount(least - stake).replace(' ', "")
+    ))
 }
 
 async fn machine(config: &Config, node: &config::Node, found: &mut Findings) -> Option<Name> {

@@ -212,10 +212,11 @@ impl Why {
         if node.status != 0 && !short.is_zero() {
             let _ = write!(
                 text,
-                "\n  its stake is {}, and the least is {} now: its next slash, however small, puts it out for good: muster node \
+                "\n  its stake is {}, and the least is {} now: a slash that leaves less than {} puts it out for good: muster node \
                  raise-stake {}",
                 show_amount(node.stake),
                 show_amount(least_stake),
+                show_amount(session.muster.kept_stake().await?),
                 show_amount(short).replace(' ', "")
             );
         }

@@ -148,6 +148,16 @@ impl Muster {
         Ok(self.parameter(parameter::MIN_STAKE).await? * U256::from(stake_unit))
     }
 
+    /// The stake that a slashed node must have left to stay in the network: 15/16 of the least one, rounded up to whole stake units.
+    ///
+    /// # Errors
+    /// The nodes' failure.
+    pub async fn kept_stake(&self) -> Result<U256, Error> {
+        let stake_unit = U256::from(self.read(IMuster::overviewCall {}).await?.stakeUnit);
+        let least = self.parameter(parameter::MIN_STAKE).await?;
+        Ok((least - least / U256::from(16)) * stake_unit)
+    }
+
     /// The gas that a call by an account would take in the next block, including that of its data on L1.
     pub async fn gas<C: SolCall>(&self, from: Address, call: &C, value: U256) -> Result<u64, Error> {
         self.endpoints.gas(from, &self.request(call, value)).await

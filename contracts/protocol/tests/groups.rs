@@ -232,7 +232,7 @@ fn three_that_agree_share_the_pot_by_their_speed() {
 }
 
 #[test]
-fn who_answers_otherwise_is_slashed_and_who_falls_below_the_least_stake_leaves() {
+fn who_answers_otherwise_is_slashed_and_who_keeps_too_little_leaves() {
     let mut w = sampling(10, 10_000);
     let (id, place, [a, b, c]) = group(&mut w);
     commit(&mut w, id, b, ANSWER, value(2)).unwrap();
@@ -800,8 +800,8 @@ fn what_may_be_validated_is_checked_at_creation() {
     refused!(w.send(OWNER, 0, listGpuGroupCall { group: 7 << 16 | 24, listed: true }), GpuUnknown(7u32 << 16 | 24));
     w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
     assert!(w.ask(gpuListedCall { group: CARD }));
-    // 400 tokens cover three slashes of twenty fees each.
-    let most = 400 * TOKEN / 60;
+    // 15/16 of 400 tokens cover three slashes of twenty fees each.
+    let most = 375 * TOKEN / 60;
     refused!(w.create(CREATOR, most + 1, wanted()), FeeTooHigh(most + 1, most));
     w.create(CREATOR, most, wanted()).unwrap();
     w.create(CREATOR, 1_000 * TOKEN, spec(0, &[])).unwrap();
@@ -1204,13 +1204,13 @@ fn a_slash_takes_what_was_returned_and_then_what_was_earned() {
     }
 }
 
-/// A stake of exactly the least is enough.
+/// 15/16 of the least stake are enough.
 #[test]
-fn who_keeps_the_least_stake_after_a_slash_stays() {
+fn who_keeps_most_of_the_least_stake_after_a_slash_stays() {
     for short in [0, 1] {
         let mut w = sampling(10, 10_000);
         let (id, place, [a, b, c]) = group(&mut w);
-        let wei = 20 * LEFT - short * u128::from(STAKE_UNIT);
+        let wei = 20 * LEFT - 25 * TOKEN - short * u128::from(STAKE_UNIT);
         w.send(who(b.into()), wei, raiseStakeCall {}).unwrap();
         commit(&mut w, id, b, ANSWER, value(2)).unwrap();
         commit(&mut w, id, c, ANSWER, value(1)).unwrap();
@@ -1218,7 +1218,31 @@ fn who_keeps_the_least_stake_after_a_slash_stays() {
             reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
         }
         let there = (w.node(b).status > 0, stake(&mut w, b));
-        assert_eq!(there, if short == 0 { (true, 400 * TOKEN) } else { (false, 0) });
+        assert_eq!(there, if short == 0 { (true, 375 * TOKEN) } else { (false, 0) });
+        assert_eq!(w.account(b.into()).kickedOut, short > 0);
+        check_money(&mut w);
+    }
+}
+
+/// An operator whose node has left before its slash is barred by the same rule, and an event says so once.
+#[test]
+fn who_left_before_a_slash_is_barred_if_too_little_is_left() {
+    for (more, barred) in [(20 * LEFT - 25 * TOKEN, false), (20 * LEFT - 25 * TOKEN - u128::from(STAKE_UNIT), true)] {
+        let mut w = sampling(10, 10_000);
+        let (id, place, [a, b, c]) = group(&mut w);
+        w.send(who(b.into()), more, raiseStakeCall {}).unwrap();
+        commit(&mut w, id, b, ANSWER, value(2)).unwrap();
+        commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+        w.send(who(b.into()), 0, quitCall {}).unwrap();
+        w.events();
+        for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
+            reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+        }
+        let told = w.events().iter().filter(|e| matches!(e, E::NodeKickedOut(k) if k.node == b)).count();
+        assert_eq!((told, w.account(b.into()).kickedOut), (usize::from(barred), barred));
+        let again = w.join(b.into(), "RTX 4090", 24, &[], 400);
+        assert_eq!(again.is_ok(), !barred);
+        check_money(&mut w);
     }
 }
 

@@ -171,8 +171,8 @@ fn what_nobody_could_run_or_no_stake_covers_is_refused() {
     w.create(CREATOR, FEE, image(0)).unwrap();
     refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { units: 5, ..image(0) }), BadUnits(5u32, 4u32));
     refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { redundancy: 4, ..image(0) }), RedundancyUnsupported(4u8));
-    // 400 tokens, 20 fees, 3 commitments: 6 2/3 tokens for each of three nodes.
-    let most = 400 * TOKEN / 60 * 3;
+    // 15/16 of 400 tokens, 20 fees, 3 commitments: 6.25 tokens for each of three nodes.
+    let most = 375 * TOKEN / 60 * 3;
     refused!(w.create(CREATOR, most + 1, image(0)), FeeTooHigh(word(most + 1), most));
     w.create(CREATOR, most, image(0)).unwrap();
     refused!(w.create(CREATOR, 149, image(0)), FeeTooLow(word(149), 150u128));

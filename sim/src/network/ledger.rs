@@ -303,7 +303,7 @@ impl Ledger {
         }
     }
 
-    /// The highest fee, in wei, for each node of a task that can be validated: the least stake covers it.
+    /// The highest fee, in wei, for each node of a task that can be validated: a slashed node's stake covers it.
     pub fn most_at_stake(&mut self) -> u128 {
         Network::open(&mut self.host).map_or(0, |net| net.most_at_stake(1).0)
     }

@@ -49,6 +49,11 @@ const DELAYED: [&str; 13] = [
 pub const WORKERS: std::ops::Range<u64> = 100_000..100_008;
 /// Every fee is below this many wei.
 const FEE_END: u128 = 1 << 87;
+
+/// The stake that a slashed node must have left to stay, in wei, where joining takes so many stake units: 15/16 of that, rounded up.
+fn kept_at_least(least: u64) -> u128 {
+    (15 * least as u128).div_ceil(16) * STAKE_UNIT as u128
+}
 /// Draws of a task's validators that may stay undecided.
 const CALL_DRAWS: u64 = 8;
 /// Groups that a task chosen by ratings can be given to after its first, at most.
@@ -2570,7 +2575,7 @@ impl Model {
     fn most_at_stake(&self) -> u128 {
         let (least, most) = self.bounds;
         let times = self.set["slashTimes"] as u128 * (most as u128 + 1);
-        (least as u128 * STAKE_UNIT as u128 / times.max(1)).min(FEE_END - 1)
+        (kept_at_least(least) / times.max(1)).min(FEE_END - 1)
     }
 
     /// Active nodes of those that a task can go to.
@@ -2909,6 +2914,8 @@ impl Model {
     fn settle(&mut self, t: &mut Trace, by: Address, c: &settleCall) -> Refused {
         let mut dropped = false;
         if self.team(c.id, c.group)?.opens(self.now).is_none() {
+            self.serve(t, by, 0, 8, true);
+            need!(!self.draws_due(), "DrawsDue");
             for node in self.lingering(c.group) {
                 self.nodes.get_mut(&node).unwrap().called = 0;
                 self.drop_out(t, c.group, node, GONE, self.now);
@@ -3133,7 +3140,7 @@ impl Model {
         if slash > 0 {
             self.slash(t, node, task.id, slash);
             let n = &self.nodes[&node];
-            if n.status != 0 && n.stake < self.set["minStake"] as u128 * STAKE_UNIT as u128 {
+            if n.status != 0 && n.stake < kept_at_least(self.set["minStake"]) {
                 self.expel(t, node);
                 return false;
             }
@@ -3172,9 +3179,14 @@ impl Model {
         a.unbonding -= unbonding;
         let credit = (wei - stake - unbonding).min(a.credit);
         a.credit -= credit;
-        a.kicked = true;
+        let bars = gone && !a.kicked && a.unbonding < kept_at_least(self.set["minStake"]);
+        a.kicked |= bars;
         self.burnt += stake + unbonding + credit;
         t.expect(E::NodeSlashed(IMuster::NodeSlashed { node, operator: operator.into(), id, stake, unbonding, credit }));
+        if bars {
+            self.note("barred after it left");
+            t.expect(E::NodeKickedOut(IMuster::NodeKickedOut { node, operator: operator.into() }));
+        }
         for (what, took) in [("slashed stake", stake), ("slashed returned stake", unbonding), ("slashed credit", credit)] {
             if took > 0 {
                 self.note(what);
@@ -3966,7 +3978,6 @@ mod told {
                     let a = self.account(s.operator);
                     a.unbonding -= s.unbonding;
                     a.credit -= s.credit;
-                    a.kicked = true;
                     self.burnt += s.stake + s.unbonding + s.credit;
                 }
                 E::GpuGroupListed(g) => {

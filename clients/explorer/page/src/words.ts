@@ -93,7 +93,7 @@ export function told({ name, args, node, model, at }: Event, { parameters = [], 
     case "NodeQuit":
       return `Node ${node} left; its stake of ${wei(said.stake)} can be withdrawn from ${moment(number(said.release))}`;
     case "NodeKickedOut":
-      return `Node ${node} was kicked out for its scores, for good`;
+      return `Node ${node} was kicked out for good, for its scores or by a slash`;
     case "NodeExcluded":
       return number(said.until) > at ? `Node ${node} gets no task until ${moment(number(said.until))}` : `Node ${node} is held back while draws are due`;
     case "NodeWaits":

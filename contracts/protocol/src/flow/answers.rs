@@ -193,7 +193,12 @@ impl<H: Host> Network<'_, H> {
     pub fn settle(&mut self, id: TaskId, place: u32) -> Result<()> {
         demand_gas(self.host, CALL_GAS)?;
         let (mut group, order) = group_of(self, id, place)?;
-        let dropped = group.opened(self.now, order.moment).is_none() && drop_called(self, &mut group, &order);
+        let waits = group.opened(self.now, order.moment).is_none();
+        if waits {
+            // A member that is dropped can be called by others again, so no draw may be due whose hash is known.
+            settled(self)?;
+        }
+        let dropped = waits && drop_called(self, &mut group, &order);
         let opened = group.opened(self.now, order.moment).ok_or_else(|| refusal!(NotOpen(id, place)))?;
         if dropped && !group.revealed() {
             return Ok(());

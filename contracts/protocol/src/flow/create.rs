@@ -5,6 +5,7 @@ use crate::flow::models::check_ids;
 use crate::flow::network::Network;
 use crate::flow::queueing::enqueue;
 use crate::flow::serve::settle_cheaply;
+use crate::flow::standing::retained;
 use crate::flow::start::draw_by;
 use crate::host::Host;
 use crate::policy::group::so_many_can_run;
@@ -205,14 +206,14 @@ impl<H: Host> Network<'_, H> {
 
     /// The highest fee of a task for this many nodes, in wei, and the multiple of a part by which each node is slashed.
     ///
-    /// The least stake must cover a wrong answer to every task that a node can have open. That is one more than the tasks that hold a node,
-    /// since a group may wait for it by then. The part of one node is rounded down.
+    /// The least that a slashed node keeps and [works on](retained) must cover a wrong answer to every task that it can have open. That is
+    /// one more than the tasks that hold a node, since a group may wait for it by then. The part of one node is rounded down.
     ///
     /// Takes the lowest least stake that there ever was, and the most open commitments, since nodes may have joined with them.
     pub fn most_at_stake(&self, nodes: u32) -> (u128, u8) {
         let limits: Limits = self.host.get(slot(LIMITS));
         let times = limits.slash_times as u64 * (self.rules.open_most_ever as u64 + 1);
-        let part = self.wei(limits.least_stake_ever as u64) / times.max(1) as u128;
+        let part = self.wei(retained(limits.least_stake_ever as u64)) / times.max(1) as u128;
         ((part * nodes as u128).min(FEE_END - 1), limits.slash_times)
     }
 }

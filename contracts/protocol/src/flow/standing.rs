@@ -122,6 +122,12 @@ pub(crate) fn restake<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle
     net.node_store.restake(net.host, handle, from, to, base);
 }
 
+/// Of the least stake, in stake units, what a slashed node must have left to stay: 15/16 of it, rounded up. If small slashes took nodes
+/// out, anybody could have honest ones leave for dust.
+pub(crate) fn retained(least: u64) -> u64 {
+    least - least / 16
+}
+
 /// Takes an unplaced node out of the network, or has the program do it that can.
 pub(crate) fn depart<H: Host>(net: &mut Network<'_, H>, handle: Unplaced, kicked: bool) {
     if net.host.is(Program::Nodes) {

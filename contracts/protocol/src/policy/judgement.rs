@@ -6,7 +6,7 @@ use crate::flow::queueing::{abort, redraw, SLASHED};
 use crate::flow::release::release;
 use crate::flow::reliability::{lower_reliability, may_work, raise_reliability};
 use crate::flow::scores::{enter_score, kick_out};
-use crate::flow::standing::{depart, restake, withdraw_from_work, Next};
+use crate::flow::standing::{depart, restake, retained, withdraw_from_work, Next};
 use crate::host::Host;
 use crate::policy::group::drop_out;
 use crate::policy::ruling::{Case, Mark, Part, Ruling, Settled};
@@ -114,8 +114,9 @@ fn conclude<H: Host>(
     }
     let joined = handle.node.status != Status::Quit as u8;
     if slash > 0 {
-        burn_stake(net, &mut handle, operator, order.id, slash);
-        if joined && handle.node.stake < net.terms().min_stake {
+        let least = retained(net.terms().min_stake);
+        burn_stake(net, &mut handle, operator, order.id, slash, if joined { 0 } else { least });
+        if joined && handle.node.stake < least {
             return expel(net, handle, held && counted || late);
         }
     }
@@ -134,9 +135,9 @@ fn conclude<H: Host>(
     }
 }
 
-/// Burns this much, in wei, of a node's stake (in whole stake units, rounded down), then of its operator's returned stake and credit. The
-/// operator never joins again.
-fn burn_stake<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle, operator: Address, id: TaskId, wei: u128) {
+/// Burns this much, in wei, of a node's stake (in whole stake units, rounded down), then of its operator's returned stake and credit. An
+/// operator with less than `least` stake units of returned stake left never joins again.
+fn burn_stake<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle, operator: Address, id: TaskId, wei: u128, least: u64) {
     let stake_unit = accounts::stake_unit(net.host) as u128;
     let stake_units = (wei / stake_unit).min(handle.node.stake as u128);
     let stake = stake_units * stake_unit;
@@ -144,9 +145,12 @@ fn burn_stake<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle, operat
         let left = handle.node.stake - stake_units as u64;
         restake(net, handle, left);
     }
-    let (unbonding, credit) = accounts::seize(net.host, operator, wei - stake, true);
+    let (unbonding, credit, barred) = accounts::seize(net.host, operator, wei - stake, least);
     accounts::burn(net.host, stake + unbonding + credit);
     emit::<NodeSlashed>(net.host, (handle.id, operator, id), (stake, unbonding, credit));
+    if barred {
+        emit::<NodeKickedOut>(net.host, (handle.id, operator), ());
+    }
 }
 
 /// Takes a node whose stake is too low out of the network, whatever it does. A task of its own is refunded, and a group that it has not

@@ -153,9 +153,10 @@ pub fn burn<H: Host>(host: &mut H, wei: u128) {
     add(host, BURNT, wei);
 }
 
-/// Takes up to this much, in wei, of an account's returned stake (in whole stake units, rounded down), and then of its credit;
-/// `kicked` also bars it from joining again. Gives how much of each.
-pub fn seize<H: Host>(host: &mut H, who: Address, wei: u128, kicked: bool) -> (u128, u128) {
+/// Takes up to this much, in wei, of an account's returned stake (in whole stake units, rounded down), and then of its credit. If less than
+/// `least` stake units of the returned stake are left, the account can never join again. Gives how much of each was taken, and whether the
+/// account could have joined before.
+pub fn seize<H: Host>(host: &mut H, who: Address, wei: u128, least: u64) -> (u128, u128, bool) {
     let mut account = account(host, who);
     let stake_unit = stake_unit(host) as u128;
     let stake_units = (wei / stake_unit).min(account.unbonding as u128);
@@ -163,9 +164,10 @@ pub fn seize<H: Host>(host: &mut H, who: Address, wei: u128, kicked: bool) -> (u
     let unbonding = stake_units * stake_unit;
     let credit = (wei - unbonding).min(account.credit);
     account.credit -= credit;
-    account.kicked |= kicked;
+    let barred = !account.kicked && account.unbonding < least;
+    account.kicked |= barred;
     put(host, who, &account);
-    (unbonding, credit)
+    (unbonding, credit, barred)
 }
 
 fn held<H: Host>(host: &H, variable: u8) -> u128 {

@@ -945,7 +945,7 @@ mod replicated {
     #[test]
     fn two_nodes_have_nobody_slashed_while_no_node_is_idle() {
         // The highest fee that the least stake covers.
-        let fee = 400 * TOKEN / 60 * 3;
+        let fee = 375 * TOKEN / 60 * 3;
         for i in 0..7 {
             let mut w = network(9);
             // Nodes 1 and 2 are the attacker's and paused; seven honest ones are busy, with the least work there is if the attacker pays

@@ -69,17 +69,20 @@ mod sampled {
     use muster_model::world::*;
     use muster_protocol::IMuster::{self, *};
 
+    /// The stake that a slashed node must have left to stay, in wei.
+    const KEPT: u128 = STAKE / 16 * 15;
+
     /// Where `openMost` was lowered, a node with three open commitments kept three, at fees for two: the bound rose at once. Now it is that
     /// of the highest ever.
     #[test]
     fn a_lowered_number_of_open_commitments_raises_no_bound_of_fees() {
         let mut w = all_sampled(9);
-        let bound = STAKE / (SLASH_TIMES * 3);
+        let bound = KEPT / (SLASH_TIMES * 3);
         assert_eq!(most(&mut w), bound);
         w.set("openMost", 1);
         assert_eq!(most(&mut w), bound, "that of two open ones and one more");
         w.set("openMost", 4);
-        let higher = STAKE / (SLASH_TIMES * 5);
+        let higher = KEPT / (SLASH_TIMES * 5);
         assert_eq!(most(&mut w), higher);
         w.set("openMost", 1);
         assert_eq!(most(&mut w), higher);
@@ -102,7 +105,7 @@ mod sampled {
         w.join(CHEAP.into(), "RTX 4090", 24, &[], little / TOKEN).unwrap();
         w.set("minStake", stake_units);
         let fee = most(&mut w);
-        assert_eq!(fee, little / (SLASH_TIMES * 3));
+        assert_eq!(fee, KEPT / 10 / (SLASH_TIMES * 3));
         let id = task_on(&mut w, CHEAP, fee);
         let stake = w.node(CHEAP).stake;
         let burnt = answered(&mut w, id, CHEAP, 9);
@@ -144,7 +147,7 @@ mod sampled {
         let before = most(&mut w);
         w.send(OWNER, 0, proposeParameterCall { parameter: number, value }).unwrap();
         let effective = w.mem.now + u64::from(UPGRADE_DELAY);
-        refused!(w.create(CREATOR, FEE, wanted(&[])), FeeTooHigh(FEE, little / (SLASH_TIMES * 3)));
+        refused!(w.create(CREATOR, FEE, wanted(&[])), FeeTooHigh(FEE, KEPT / 10 / (SLASH_TIMES * 3)));
         let queue_time: u64 = w.ask(parameterCall { which: parameter("queueTime") }).value.to();
         w.pass(1, queue_time + 1);
         refused!(w.send(who(DRIVER), 0, acceptParameterCall { parameter: number }), TooEarly(effective));
@@ -164,12 +167,12 @@ mod sampled {
                 after as f64 / TOKEN as f64
             ),
         );
-        assert_eq!(after, little / (SLASH_TIMES * 3));
+        assert_eq!(after, KEPT / 10 / (SLASH_TIMES * 3));
         // One that is not accepted binds, too: it may be at any time.
         let mut w = all_sampled(12);
         let value = U256::from(4);
         w.send(OWNER, 0, proposeParameterCall { parameter: parameter("openMost"), value }).unwrap();
-        assert_eq!(most(&mut w), STAKE / (SLASH_TIMES * 5));
+        assert_eq!(most(&mut w), KEPT / (SLASH_TIMES * 5));
     }
 
     /// A new `slashTimes` applied to groups that were already open, whose fees were bound by the old one. Now each task has its own.
@@ -196,7 +199,7 @@ mod sampled {
             }
             // A task created next costs the new multiple, and no more than a stake covers.
             w.set("slashTimes", times);
-            let fee = FEE.min(STAKE / (u128::from(times) * 3));
+            let fee = FEE.min(KEPT / (u128::from(times) * 3));
             let id = created(&mut w, fee, wanted(&[]));
             let node = runner(&mut w, id);
             let (burnt, due) = (answered(&mut w, id, node, 9), u128::from(times) * (fee - fee / 50));
@@ -256,7 +259,7 @@ mod sampled {
     #[test]
     fn a_raised_least_stake_raises_no_bound_of_fees() {
         let mut w = all_sampled(9);
-        let most = 400 * TOKEN / 60;
+        let most = 375 * TOKEN / 60;
         w.set("minStake", 800 * 1_000);
         refused!(w.create(CREATOR, most + 1, wanted(&[])), FeeTooHigh(most + 1, most));
         // Lowered, it counts at once, and for good: nodes may have joined with it.

@@ -124,7 +124,7 @@ pub struct OfPolicy {
     pub policy: u8,
     /// Tasks created under it.
     pub tasks: u64,
-    /// Picked for it, but created under policy 0: their fee is above what the least stake covers.
+    /// Picked for it, but created under policy 0: their fee is above the highest of validated tasks.
     pub too_dear: u64,
     /// The same, because they are of more images than an answer has hashes for.
     pub too_many_images: u64,

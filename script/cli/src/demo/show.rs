@@ -161,7 +161,7 @@ impl Validation {
         }
         for of in &self.policies {
             for (count, why) in [
-                (of.too_dear, "their fee is above what the least stake covers"),
+                (of.too_dear, "their fee is above the highest of validated tasks"),
                 (of.too_many_images, "they are of more images than an answer has hashes for"),
                 (of.too_few_nodes, "fewer than three nodes could run them"),
             ] {

@@ -154,8 +154,8 @@ impl Of<'_> {
         let _ = write!(
             page,
             "\n### How long a cheat survives\n\nA slash is {} fees, and a fee is next to nothing beside the least stake. So slashes take a cheat's income, \
-             and its scores take it out of the network, as soon as its pool of 50 is full. *High fees* are {} times as high; the highest is two thirds of what \
-             the least stake covers.\n\n",
+             and its scores take it out of the network, as soon as its pool of 50 is full. *High fees* are {} times as high; the highest is seven tenths of the \
+             highest that a validated task may have.\n\n",
             default("slashTimes"),
             thousands(DEAR.into())
         );

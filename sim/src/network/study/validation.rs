@@ -11,7 +11,7 @@ pub const RATE: u64 = 1_000;
 const LOAD: u32 = 500;
 /// Load of those in which nodes are never out of work.
 const FULL: u32 = 1_200;
-/// The factor of fees in the runs with high ones: the highest is then two thirds of the limit that the least stake covers.
+/// The factor of fees in the runs with high ones: the highest is then seven tenths of the highest that a validated task may have.
 pub const DEAR: u32 = 10_000;
 /// Kinds that take part, as the tables show them.
 pub const KINDS: [Kind; 6] = [Kind::Steady, Kind::Slow, Kind::Flaky, Kind::Cheat, Kind::Sly, Kind::Withholding];

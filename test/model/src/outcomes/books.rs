@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 /// How many scores count.
 const POOL: usize = 50;
-/// The least stake, in wei.
-const LEAST: u128 = 400 * TOKEN;
+/// The stake that a slashed node must have left to stay, in wei: 15/16 of the least stake.
+const KEPT: u128 = 375 * TOKEN;
 
 /// A node, and its operator's money.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct Owned {
     pub credit: u128,
     /// The last scores.
     pub scores: Vec<u8>,
-    pub slashed: bool,
+    pub barred: bool,
     pub joined: bool,
 }
 
@@ -30,7 +30,7 @@ pub struct Owned {
 pub struct Taken {
     pub stake: u128,
     pub credit: u128,
-    /// The stake that the node leaves with, if it falls below the least stake.
+    /// The stake that the node leaves with, if too little of it is left to stay.
     pub leaves: Option<u128>,
 }
 
@@ -81,11 +81,11 @@ impl Books {
         let credit = (wei - stake).min(owned.credit);
         owned.stake -= stake;
         owned.credit -= credit;
-        owned.slashed = true;
-        let leaves = (owned.stake < LEAST).then(|| std::mem::take(&mut owned.stake));
+        let leaves = (owned.stake < KEPT).then(|| std::mem::take(&mut owned.stake));
         if let Some(left) = leaves {
             owned.unbonding += left;
             owned.joined = false;
+            owned.barred = true;
         }
         self.burnt += stake + credit;
         Taken { stake, credit, leaves }
@@ -107,7 +107,7 @@ impl Books {
             let account = real.answer(accountCall { who: who(owned.operator).into() });
             assert_eq!(
                 (account.credit, account.unbonding, account.kickedOut),
-                (owned.credit, owned.unbonding, owned.slashed),
+                (owned.credit, owned.unbonding, owned.barred),
                 "{owned:?}"
             );
         }

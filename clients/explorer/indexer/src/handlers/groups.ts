@@ -261,7 +261,7 @@ export const groups: Pick<
   },
 
   async NodeSlashed(scene, { node: number, operator, id, stake, unbonding, credit }) {
-    const [node, account, task] = [await scene.node(number), await scene.account(operator), await scene.task(id)];
+    const [node, task] = [await scene.node(number), await scene.task(id)];
     const total = stake + unbonding + credit;
     const about = { task: id, node: number };
     await scene.pay({ pot: "stake", node: number }, -stake, "slash", about);
@@ -269,7 +269,6 @@ export const groups: Pick<
     await scene.pay({ pot: "credit", account: operator }, -credit, "slash", about);
     await scene.pay({ pot: "burnt" }, total, "slash", about);
     node.slashed += total;
-    account.kickedOut = true;
     await scene.row("slash", { id: scene.id }, () => ({
       ...{ id: scene.id, node: number, operator, task: id, validation: task.validation, stake, unbonding, credit, at: scene.at },
     }));
