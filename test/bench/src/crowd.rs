@@ -505,7 +505,7 @@ impl Crowd {
             Ok(group)
         };
         self.act(
-            "reveal in a group, the last: three judged, one slashed",
+            "reveal in a group, the last: three judged, one slashed out",
             true,
             |done| judges(done, 1),
             revealed,

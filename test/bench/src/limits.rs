@@ -51,7 +51,7 @@ pub const LIMITS: &[Limit] = &[
     cached("reveal in a group, not the last", 60_000, 46_000),
     cached("reveal in a group, the last: three judged", 180_000, 135_000),
     cached("reveal in a replicated task's group, the last: three judged", 180_000, 135_000),
-    cached("reveal in a group, the last: three judged, one slashed", 260_000, 210_000),
+    cached("reveal in a group, the last: three judged, one slashed out", 260_000, 210_000),
     limit("form a group of 3 by First-fit from a pool of 8", 300_000, (200_000, 245_000)),
     limit("form a group of 9 by Tight-fit from a pool of 32", 750_000, (400_000, 450_000)),
     limit("form a group of 9 by Tight-fit from a pool of 32, its predictive target set anew", 750_000, (600_000, 640_000)),

@@ -39,7 +39,9 @@ impl Bench {
             self.keep(REVEAL, revealed);
             for wrong in [false, true] {
                 self.world.set("sampleBps", 10_000)?;
-                let (first, _) = self.run(TOKEN, wanted.clone())?;
+                // A slash of twenty such fees puts a node out.
+                let fee = TOKEN * if wrong { 2 } else { 1 };
+                let (first, _) = self.run(fee, wanted.clone())?;
                 self.operator(first.node, at(first.id, first.node, 1))?;
                 self.blocks(3)?;
                 let validate = validateCall { id: first.id, node: first.node };
@@ -67,7 +69,7 @@ impl Bench {
                     })?;
                 }
                 let last = if wrong {
-                    "reveal in a group, the last: three judged, one slashed"
+                    "reveal in a group, the last: three judged, one slashed out"
                 } else {
                     "reveal in a group, the last: three judged"
                 };
