@@ -223,7 +223,7 @@ fn the_same_tasks_come_under_every_policy() {
 
 #[test]
 fn what_cannot_be_validated_runs_on_a_single_node() {
-    // At most a sixtieth of the least stake may be a fee: with fees 200,000 times as high, few are below.
+    // At most a 64th of the least stake may be a fee: with fees 200,000 times as high, few are below.
     let profile = Profile { nodes: 30, tasks: 500, grouped: 0, sampled: 1_000, price: 200_000, ..Profile::default() };
     let run = |profile: &Profile| simulate(profile, Policy::Contract, &[], 2);
     let (dear, cheap) = (run(&profile), run(&Profile { price: 1, ..profile.clone() }));

@@ -506,13 +506,11 @@ async fn below(muster: &Muster, holder: &Holder, least: U256) -> Option<String> 
     if view.status == 0 || stake >= least {
         return None;
     }
-    let kept = muster.kept_stake().await.ok()?;
+    let fatal = muster.fatal_slash(stake).await.ok()?;
     Some(format!(
-        "stake: {}, and the least is {} now: the node works on, but a slash that leaves less than {} puts it out for good: `muster node \
-         raise-stake {}`",
+        "stake: {}, and the least is {} now: the node works on, but {fatal} puts it out for good: `muster node raise-stake {}`",
         show_amount(stake),
         show_amount(least),
-        show_amount(kept),
         show_amount(least - stake).replace(' ', "")
     ))
 }

@@ -394,6 +394,12 @@ async fn why_says_that_a_group_is_not_listed_and_that_the_least_stake_was_raised
     assert!(!text.contains("is not listed") && text.contains("muster node raise-stake 0.00"), "{text}");
     let kept = ((LEAST / STAKE_UNIT + 1) * 15).div_ceil(16) * STAKE_UNIT;
     assert!(text.contains(&format!("leaves less than {} puts it out", show_amount(kept))), "{text}");
+    // Raised so far that its stake is less than a slashed node must keep.
+    owner.done(&["admin", "set", "minStake", &(LEAST / STAKE_UNIT * 9 / 8).to_string()]);
+    site.world.travel(UPGRADE_DELAY.into());
+    owner.done(&["admin", "accept", "minStake"]);
+    let (_, text) = why();
+    assert!(text.contains("its next slash, however small, puts it out"), "{text}");
 }
 
 #[tokio::test]

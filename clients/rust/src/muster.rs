@@ -9,6 +9,7 @@ use alloy::sol_types::{SolCall, SolInterface};
 use futures_util::{stream, StreamExt, TryStreamExt};
 
 use crate::abi::{self, Advice, Event, IMuster, Reason, Refusal};
+use crate::amount::show_amount;
 use crate::endpoints::Endpoints;
 use crate::request::Request;
 use crate::sender::Sender;
@@ -156,6 +157,19 @@ impl Muster {
         let stake_unit = U256::from(self.read(IMuster::overviewCall {}).await?.stakeUnit);
         let least = self.parameter(parameter::MIN_STAKE).await?;
         Ok((least - least / U256::from(16)) * stake_unit)
+    }
+
+    /// Which slash puts a node of this stake out for good, as words that a verb follows.
+    ///
+    /// # Errors
+    /// The nodes' failure.
+    pub async fn fatal_slash(&self, stake: U256) -> Result<String, Error> {
+        let kept = self.kept_stake().await?;
+        Ok(if stake < kept {
+            "its next slash, however small,".into()
+        } else {
+            format!("a slash that leaves less than {}", show_amount(kept))
+        })
     }
 
     /// The gas that a call by an account would take in the next block, including that of its data on L1.

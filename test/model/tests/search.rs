@@ -222,6 +222,22 @@ fn dust_takes_no_honest_node_out() {
     assert!(out.is_empty() && (1..=12).all(|n| w.node(n).stake == 400 * TOKEN && !w.account(n.into()).kickedOut));
 }
 
+/// A node that has not followed a raise of the least stake by more than a fifteenth leaves at its first slash, even if that takes nothing.
+#[test]
+fn dust_takes_out_who_has_not_followed_a_raise() {
+    // The least fee of a task for three: a slash is below a stake unit.
+    let fee = 180;
+    for (least, goes) in [(426, false), (427, true)] {
+        let mut w = network(20);
+        w.set("minStake", least * 1_000);
+        let (groups, out) = expelled(&mut w, fee, 20, |n, members| 1 + u8::from(n == members[0]));
+        println!("after a raise to {least} tokens {} of 20 are out after {groups} groups for {fee} wei each", out.len());
+        assert_eq!(out.len() as u32, if goes { groups } else { 0 });
+        assert!((1..=20).all(|n| w.node(n).stake == if out.contains(&n) { 0 } else { 400 * TOKEN }));
+        check_money(&mut w);
+    }
+}
+
 /// The owner lists GPU groups at once. Where a group's nodes differ, that reaches into stakes.
 #[test]
 fn a_group_listed_at_once_has_its_nodes_slashed_in_the_same_minute() {

@@ -101,8 +101,8 @@ impl Demo {
         Ok(())
     }
 
-    /// The account that runs a node. One whose node was slashed or kicked out in an earlier run on the same chain can never join again:
-    /// then another.
+    /// The account that runs a node. One whose node was kicked out in an earlier run on the same chain, also by a slash, can never join
+    /// again: then another.
     async fn operator(&self, place: usize) -> Result<Sender> {
         let mut attempt = 0;
         loop {

@@ -44,7 +44,7 @@ pub struct Report {
     pub nodes: u64,
     /// How often H fell below its threshold.
     pub exclusions: u64,
-    /// Kicked out for their long-term score.
+    /// Kicked out, for their long-term score or by a slash.
     pub kicked_out: u64,
     /// Stakes, those being unbonded included.
     pub stake_wei: String,

@@ -394,7 +394,7 @@ impl Of<'_> {
         let advice = match (shorter, more) {
             (true, _) => format!("Recommended: `{}` {}, the shortest that the contract takes.", WINDOW.parameter, WINDOW.value),
             (false, true) => format!(
-                "Recommended: `{}` {}, where the highest fee may fall from {} to {} of the least stake. Cheats then last {} h instead of {} h.",
+                "Recommended: `{}` {}, where the highest fee may fall from {} to {} of 15/16 of the least stake. Cheats then last {} h instead of {} h.",
                 OPEN.parameter,
                 OPEN.value,
                 highest(default(OPEN.parameter)),

@@ -176,7 +176,7 @@ function Wrong({ node, slashs, parts }: { node: Row<"nodes">; slashs: Data["slas
   const withheld = parts.filter(({ verdict }) => verdict === 3).length;
   const unlucky = node.failed + node.timedOut;
   const found = [
-    node.kickedOut && <>It was kicked out for its scores, and can never join again.</>,
+    node.kickedOut && <>It was kicked out, for its scores or by a slash, and can never join again.</>,
     last && (
       <>
         It was slashed {times(slashs.length)}, {money(slashs.reduce((all, slash) => all + taken(slash), 0n))} in all, last for <TaskLink id={last.task} /> <Ago at={last.at} />.
