@@ -409,6 +409,7 @@ interface IMuster {
 
     /// @notice Judges a validation group whose members have all revealed, or whose time for it is over. Anyone may call. While it waits for
     /// a called member whose own committed task is older than the parameter sampleWindow, the group goes on without that member instead.
+    /// Refused while draws are due.
     function settle(uint64 id, uint32 group) external;
 
     /// @notice Lists a GPU group, or takes it off the list. The nodes of a listed group answer bit by bit alike, so that tasks on it can be

@@ -9,7 +9,6 @@ use alloy::sol_types::{SolCall, SolInterface};
 use futures_util::{stream, StreamExt, TryStreamExt};
 
 use crate::abi::{self, Advice, Event, IMuster, Reason, Refusal};
-use crate::amount::show_amount;
 use crate::endpoints::Endpoints;
 use crate::request::Request;
 use crate::sender::Sender;
@@ -147,29 +146,6 @@ impl Muster {
     pub async fn least_stake(&self) -> Result<U256, Error> {
         let stake_unit = self.read(IMuster::overviewCall {}).await?.stakeUnit;
         Ok(self.parameter(parameter::MIN_STAKE).await? * U256::from(stake_unit))
-    }
-
-    /// The stake that a slashed node must have left to stay in the network: 15/16 of the least one, rounded up to whole stake units.
-    ///
-    /// # Errors
-    /// The nodes' failure.
-    pub async fn kept_stake(&self) -> Result<U256, Error> {
-        let stake_unit = U256::from(self.read(IMuster::overviewCall {}).await?.stakeUnit);
-        let least = self.parameter(parameter::MIN_STAKE).await?;
-        Ok((least - least / U256::from(16)) * stake_unit)
-    }
-
-    /// Which slash puts a node of this stake out for good, as words that a verb follows.
-    ///
-    /// # Errors
-    /// The nodes' failure.
-    pub async fn fatal_slash(&self, stake: U256) -> Result<String, Error> {
-        let kept = self.kept_stake().await?;
-        Ok(if stake < kept {
-            "its next slash, however small,".into()
-        } else {
-            format!("a slash that leaves less than {}", show_amount(kept))
-        })
     }
 
     /// The gas that a call by an account would take in the next block, including that of its data on L1.

@@ -124,7 +124,9 @@ pub fn requests(file: &str, source: impl Read, limit: usize) -> Result<Vec<Reque
             6..=8 => 16,
             _ => 24,
         };
-        let loras = row.number("num_lora", 0.0, (MODELS_MOST - 1) as f64)? as usize;
+        let loras = row.number("num_lora", 0.0, (MODELS_MOST - 1) as f64)?;
+        ensure!(loras.fract() == 0.0, "num_lora is {loras}, which is not a whole number");
+        let loras = loras as usize;
         let mut models = vec![base];
         models.extend((1..=loras).map(|number| format!("{application}/lora-{number}")));
         Ok(Request {
@@ -321,6 +323,9 @@ fn rows<T>(
             break;
         }
         let line = record.position().map_or(0, |position| lines.of(position));
+        // An open quote would take in all rows up to the next one.
+        let broken = record.iter().any(|field| field.contains(['\r', '\n']));
+        ensure!(!broken, "{file}:{line}: a field goes on in the next line; is a quote not closed?");
         ensure!(record.len() == heading.len(), "{file}:{line}: {} fields; the heading has {}", record.len(), heading.len());
         out.push(
             read(Row { line, heading: &heading, columns: &columns, record: &record })
@@ -405,6 +410,8 @@ mod tests {
             ("2024-11-15 16:57:51,SUCCEED,NaN,G0,1,30,M1,0", "exec_time_seconds is NaN; it can be from 0 to 1000000"),
             ("2024-11-15 16:57:51,DONE,1,G0,1,30,M1,0", "predict_status is \"DONE\""),
             ("2024-11-15 16:57:51,SUCCEED,1,G0,1,30,M1,8", "num_lora is 8; it can be from 0 to 7"),
+            ("2024-11-15 16:57:51,SUCCEED,1,G0,1,30,M1,1.5", "num_lora is 1.5, which is not a whole number"),
+            ("2024-11-15 16:57:51,SUCCEED,1,\"G0,1,30,M1,0\n2024-11-15 16:57:52", "a field goes on in the next line"),
             ("2024-11-15 16:57:51,SUCCEED,1,G0,1,30,,0", "checkpoint_model_version_id is empty"),
             ("2024-11-15 16:57:51,SUCCEED,1,G0,1,30", "6 fields; the heading has 8"),
             ("15.11.2024,SUCCEED,1,G0,1,30,M1,0", "gmt_create is \"15.11.2024\""),
@@ -424,6 +431,9 @@ mod tests {
         assert_eq!(error, "nodes.csv:2: the heading has no column model, and gpu is 2: that is how many, not which");
         let error = gpus("nodes.csv", "sn,cards\na,T4\n".as_bytes()).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv:1: the heading has no column model; it has: sn, cards");
+        // The open quote is in a column that nobody looks at, and took the other machines with it.
+        let error = gpus("nodes.csv", "model,gpu,sn\nT4,1,a\nT4,1,\"24 inch\nT4,1,b\n".as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, "nodes.csv:3: a field goes on in the next line; is a quote not closed?");
         let error = gpus("nodes.csv", "".as_bytes()).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv: it is empty");
         let error = gpus("nodes.csv", &[0xff, 0xfe, b'\n'][..]).unwrap_err().to_string();

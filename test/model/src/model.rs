@@ -50,6 +50,9 @@ pub const WORKERS: std::ops::Range<u64> = 100_000..100_008;
 /// Every fee is below this many wei.
 const FEE_END: u128 = 1 << 87;
 
+/// The least stake at the initialisation, in stake units.
+const FIRST_LEAST: u64 = 400_000;
+
 /// The stake that a slashed node must have left to stay, in wei, where joining takes so many stake units: 15/16 of that, rounded up.
 fn kept_at_least(least: u64) -> u128 {
     (15 * least as u128).div_ceil(16) * STAKE_UNIT as u128
@@ -921,7 +924,7 @@ impl Model {
             ("limitMin", 60),
             ("limitMax", 7_200),
             ("grace", 0),
-            ("minStake", 400_000),
+            ("minStake", FIRST_LEAST),
             ("unbonding", 86_400),
             ("kickoutMilli", 2_000),
             ("scarce", 3),
@@ -2578,6 +2581,11 @@ impl Model {
         (kept_at_least(least) / times.max(1)).min(FEE_END - 1)
     }
 
+    /// The stake that a slashed node must have left to stay: 15/16 of the least stake, but of the first one where it was raised beyond that.
+    fn kept_by_slashed(&self) -> u128 {
+        kept_at_least(self.set["minStake"].min(FIRST_LEAST))
+    }
+
     /// Active nodes of those that a task can go to.
     fn active(&self, task: &Task) -> u64 {
         self.nodes.values().filter(|n| n.status != 0 && !n.aside && task.fits(n)).count() as u64
@@ -3140,7 +3148,7 @@ impl Model {
         if slash > 0 {
             self.slash(t, node, task.id, slash);
             let n = &self.nodes[&node];
-            if n.status != 0 && n.stake < kept_at_least(self.set["minStake"]) {
+            if n.status != 0 && n.stake < self.kept_by_slashed() {
                 self.expel(t, node);
                 return false;
             }
@@ -3169,6 +3177,7 @@ impl Model {
 
     /// Burns so much of a node's stake, in whole stake units, then of the stake returned to its operator, and of the operator's credit.
     fn slash(&mut self, t: &mut Trace, node: u32, id: u64, wei: u128) {
+        let kept = self.kept_by_slashed();
         let stake_unit = STAKE_UNIT as u128;
         let n = self.nodes.get_mut(&node).unwrap();
         let stake = (wei / stake_unit * stake_unit).min(n.stake);
@@ -3179,7 +3188,7 @@ impl Model {
         a.unbonding -= unbonding;
         let credit = (wei - stake - unbonding).min(a.credit);
         a.credit -= credit;
-        let bars = gone && !a.kicked && a.unbonding < kept_at_least(self.set["minStake"]);
+        let bars = gone && !a.kicked && a.unbonding < kept;
         a.kicked |= bars;
         self.burnt += stake + unbonding + credit;
         t.expect(E::NodeSlashed(IMuster::NodeSlashed { node, operator: operator.into(), id, stake, unbonding, credit }));

@@ -212,6 +212,12 @@ fn dust_takes_no_honest_node_out() {
     }
     println!("one slash takes a node out for {:.2} tokens a group", (enough + DUST) as f64 / TOKEN as f64);
 
+    // Nor where the least stake was raised, and nobody has followed.
+    let mut w = network(20);
+    w.set("minStake", 800_000);
+    let (groups, out) = expelled(&mut w, DUST, 300, against);
+    assert!(groups == 300 && out.is_empty(), "{groups} {out:?}");
+
     let mut w = network(20);
     let (groups, out) = expelled(&mut w, DUST, 300, |n, _| 1 + (n % 2) as u8);
     println!("no node, two right answers, {groups} groups for {DUST} wei each: {} of 20 out", out.len());
@@ -220,22 +226,6 @@ fn dust_takes_no_honest_node_out() {
     let mut w = network(12);
     let (_, out) = expelled(&mut w, 180, 1, |n, members| u8::from(n == members[0]));
     assert!(out.is_empty() && (1..=12).all(|n| w.node(n).stake == 400 * TOKEN && !w.account(n.into()).kickedOut));
-}
-
-/// A node that has not followed a raise of the least stake by more than a fifteenth leaves at its first slash, even if that takes nothing.
-#[test]
-fn dust_takes_out_who_has_not_followed_a_raise() {
-    // The least fee of a task for three: a slash is below a stake unit.
-    let fee = 180;
-    for (least, goes) in [(426, false), (427, true)] {
-        let mut w = network(20);
-        w.set("minStake", least * 1_000);
-        let (groups, out) = expelled(&mut w, fee, 20, |n, members| 1 + u8::from(n == members[0]));
-        println!("after a raise to {least} tokens {} of 20 are out after {groups} groups for {fee} wei each", out.len());
-        assert_eq!(out.len() as u32, if goes { groups } else { 0 });
-        assert!((1..=20).all(|n| w.node(n).stake == if out.contains(&n) { 0 } else { 400 * TOKEN }));
-        check_money(&mut w);
-    }
 }
 
 /// The owner lists GPU groups at once. Where a group's nodes differ, that reaches into stakes.

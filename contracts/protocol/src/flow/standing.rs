@@ -122,7 +122,7 @@ pub(crate) fn restake<H: Host>(net: &mut Network<'_, H>, handle: &mut NodeHandle
     net.node_store.restake(net.host, handle, from, to, base);
 }
 
-/// Of the least stake, in stake units, what a slashed node must have left to stay: 15/16 of it, rounded up. If small slashes took nodes
+/// The stake that a slashed node must have left to stay, in stake units: 15/16 of the least one, rounded up. If small slashes took nodes
 /// out, anybody could have honest ones leave for dust.
 pub(crate) fn retained(least: u64) -> u64 {
     least - least / 16

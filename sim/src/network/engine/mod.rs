@@ -133,7 +133,6 @@ struct Actor {
     kept_at: Option<u64>,
     /// Since when its open commitments keep it from work.
     held_at: Option<u64>,
-    slashed: bool,
     report: NodeReport,
 }
 
@@ -248,7 +247,6 @@ impl Engine {
             lowered_at: None,
             kept_at: None,
             held_at: None,
-            slashed: false,
             report: NodeReport::of(&spec),
             spec,
         });
@@ -422,7 +420,7 @@ impl Engine {
     // ------------------------------------------------------------ nodes
 
     fn join(&mut self, i: u32) {
-        if self.status(i) != Status::Quit || self.actors[i as usize].slashed {
+        if self.status(i) != Status::Quit || self.actors[i as usize].report.kicked {
             return;
         }
         let actor = &self.actors[i as usize];
@@ -741,7 +739,6 @@ impl Engine {
             Event::Slashed { node, wei } => {
                 let i = self.of_number[node as usize];
                 let actor = self.actor(i);
-                actor.slashed = true;
                 actor.report.slashed = true;
                 actor.report.slashes += 1;
                 actor.report.lost += wei;
@@ -888,7 +885,7 @@ impl Engine {
             if actor.number > 0 {
                 let node = self.ledger.node(actor.number);
                 report.long_term = qos::long_term(node.score_sum, node.score_count);
-                report.gone = report.kicked || report.slashed && node.status == Status::Quit as u8;
+                report.gone = report.kicked;
             }
         }
         let mut report = self.report;
