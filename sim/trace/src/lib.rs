@@ -299,7 +299,9 @@ fn rows<T>(
 ) -> Result<Vec<T>> {
     let mut text = Vec::new();
     source.read_to_end(&mut text).with_context(|| format!("cannot read {file}"))?;
-    let mut reader = csv::ReaderBuilder::new().flexible(true).delimiter(delimiter(&text)).from_reader(&text[..]);
+    let delimiter = delimiter(&text);
+    check_quotes(&text, delimiter).map_err(|line| anyhow!("{file}:{line}: a quote begins a field, and none ends it"))?;
+    let mut reader = csv::ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(&text[..]);
     let heading = reader.headers().map_err(|error| anyhow!("{file}:1: {}", reason(&error)))?.clone();
     ensure!(!heading.is_empty(), "{file}: it is empty");
     let columns = columns(&heading);
@@ -323,9 +325,6 @@ fn rows<T>(
             break;
         }
         let line = record.position().map_or(0, |position| lines.of(position));
-        // An open quote would take in all rows up to the next one.
-        let broken = record.iter().any(|field| field.contains(['\r', '\n']));
-        ensure!(!broken, "{file}:{line}: a field goes on in the next line; is a quote not closed?");
         ensure!(record.len() == heading.len(), "{file}:{line}: {} fields; the heading has {}", record.len(), heading.len());
         out.push(
             read(Row { line, heading: &heading, columns: &columns, record: &record })
@@ -334,6 +333,34 @@ fn rows<T>(
     }
     ensure!(!out.is_empty(), "{file}: there are no rows in it");
     Ok(out)
+}
+
+/// Looks whether each field that begins with a quote ends with one; else gives the line that it begins in. `csv` would take the next rows
+/// into it, up to another quote.
+fn check_quotes(text: &[u8], delimiter: u8) -> std::result::Result<(), usize> {
+    let (mut line, mut begun, mut quoted, mut at) = (1, 1, false, 0);
+    let mut starts = true;
+    while let Some(&byte) = text.get(at) {
+        let next = text.get(at + 1).copied();
+        if quoted && byte == b'"' && next == Some(b'"') {
+            at += 1;
+        } else if quoted && byte == b'"' {
+            if next.is_some_and(|next| !matches!(next, b'\r' | b'\n') && next != delimiter) {
+                return Err(begun);
+            }
+            quoted = false;
+        } else if starts && byte == b'"' {
+            (quoted, begun) = (true, line);
+        }
+        line += usize::from(byte == b'\n');
+        starts = !quoted && (byte == delimiter || matches!(byte, b'\r' | b'\n'));
+        at += 1;
+    }
+    if quoted {
+        Err(begun)
+    } else {
+        Ok(())
+    }
 }
 
 /// The sign between a heading's columns: a comma, unless it has more semicolons or tabs.
@@ -411,7 +438,7 @@ mod tests {
             ("2024-11-15 16:57:51,DONE,1,G0,1,30,M1,0", "predict_status is \"DONE\""),
             ("2024-11-15 16:57:51,SUCCEED,1,G0,1,30,M1,8", "num_lora is 8; it can be from 0 to 7"),
             ("2024-11-15 16:57:51,SUCCEED,1,G0,1,30,M1,1.5", "num_lora is 1.5, which is not a whole number"),
-            ("2024-11-15 16:57:51,SUCCEED,1,\"G0,1,30,M1,0\n2024-11-15 16:57:52", "a field goes on in the next line"),
+            ("2024-11-15 16:57:51,SUCCEED,1,\"G0,1,30,M1,0\n2024-11-15 16:57:52", "a quote begins a field, and none ends it"),
             ("2024-11-15 16:57:51,SUCCEED,1,G0,1,30,,0", "checkpoint_model_version_id is empty"),
             ("2024-11-15 16:57:51,SUCCEED,1,G0,1,30", "6 fields; the heading has 8"),
             ("15.11.2024,SUCCEED,1,G0,1,30,M1,0", "gmt_create is \"15.11.2024\""),
@@ -432,8 +459,14 @@ mod tests {
         let error = gpus("nodes.csv", "sn,cards\na,T4\n".as_bytes()).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv:1: the heading has no column model; it has: sn, cards");
         // The open quote is in a column that nobody looks at, and took the other machines with it.
-        let error = gpus("nodes.csv", "model,gpu,sn\nT4,1,a\nT4,1,\"24 inch\nT4,1,b\n".as_bytes()).unwrap_err().to_string();
-        assert_eq!(error, "nodes.csv:3: a field goes on in the next line; is a quote not closed?");
+        for rest in ["T4,1,b\n", "T4,1,\"30 inch\nT4,1,b\n"] {
+            let file = format!("model,gpu,sn\nT4,1,a\nT4,1,\"24 inch\n{rest}");
+            let error = gpus("nodes.csv", file.as_bytes()).unwrap_err().to_string();
+            assert_eq!(error, "nodes.csv:3: a quote begins a field, and none ends it");
+        }
+        // A field may go on in the next line, and have quotes.
+        let file = "model,gpu,sn\nT4,1,\"a \"\"b\"\"\nc\"\n\"T4\",2,\"\"\n";
+        assert_eq!(gpus("nodes.csv", file.as_bytes()).unwrap().len(), 3);
         let error = gpus("nodes.csv", "".as_bytes()).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv: it is empty");
         let error = gpus("nodes.csv", &[0xff, 0xfe, b'\n'][..]).unwrap_err().to_string();

@@ -114,7 +114,7 @@ fn conclude<H: Host>(
     }
     let joined = handle.node.status != Status::Quit as u8;
     if slash > 0 {
-        // Nobody has to follow a raise beyond the first least stake.
+        // A raise beyond the first least stake puts nobody out.
         let least = retained(net.terms().min_stake.min(net.rules.base));
         burn_stake(net, &mut handle, operator, order.id, slash, if joined { 0 } else { least });
         if joined && handle.node.stake < least {
