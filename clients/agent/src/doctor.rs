@@ -506,9 +506,9 @@ async fn below(muster: &Muster, holder: &Holder, least: U256) -> Option<String> 
     if view.status == 0 || stake >= least {
         return None;
     }
+    let fatal = muster.fatal_slash(stake).await.ok()?;
     Some(format!(
-        "stake: {}, and the least is {} now: the node works on, but even a small slash may put it out for good: `muster node raise-stake \
-         {}`",
+        "stake: {}, and the least is {} now: the node works on, but {fatal} puts it out for good: `muster node raise-stake {}`",
         show_amount(stake),
         show_amount(least),
         show_amount(least - stake).replace(' ', "")

@@ -212,10 +212,10 @@ impl Why {
         if node.status != 0 && !short.is_zero() {
             let _ = write!(
                 text,
-                "\n  its stake is {}, and the least is {} now: even a small slash may put it out for good: muster node \
-                 raise-stake {}",
+                "\n  its stake is {}, and the least is {} now: {} puts it out for good: muster node raise-stake {}",
                 show_amount(node.stake),
                 show_amount(least_stake),
+                session.muster.fatal_slash(U256::from(node.stake)).await?,
                 show_amount(short).replace(' ', "")
             );
         }

@@ -8,8 +8,8 @@ use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use muster_client::{
-    digest_of, observe, pause, seal_result, Account, Bounds, Endpoints, IMuster, Muster, Private, Request, Sender, Sending,
-    Settings, Stores,
+    digest_of, observe, pause, seal_result, show_amount, Account, Bounds, Endpoints, IMuster, Muster, Private, Request, Sender,
+    Sending, Settings, Stores,
 };
 use muster_fleet::world::{stranger, World, LEAST, STAKE_UNIT, UPGRADE_DELAY};
 use serde_json::Value;
@@ -392,6 +392,9 @@ async fn why_says_that_a_group_is_not_listed_and_that_the_least_stake_was_raised
     let (json, text) = why();
     assert_eq!((&json["listed"], &json["leastStake"]), (&Value::Bool(true), &Value::from((LEAST + STAKE_UNIT).to_string())));
     assert!(!text.contains("is not listed") && text.contains("muster node raise-stake 0.00"), "{text}");
+    // Of the least stake at first: a raise puts nobody out.
+    let kept = (LEAST / STAKE_UNIT * 15).div_ceil(16) * STAKE_UNIT;
+    assert!(text.contains(&format!("a slash that leaves less than {} puts it out", show_amount(U256::from(kept)))), "{text}");
 }
 
 #[tokio::test]

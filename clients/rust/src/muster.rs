@@ -9,10 +9,22 @@ use alloy::sol_types::{SolCall, SolInterface};
 use futures_util::{stream, StreamExt, TryStreamExt};
 
 use crate::abi::{self, Advice, Event, IMuster, Reason, Refusal};
+use crate::amount::show_amount;
 use crate::endpoints::Endpoints;
 use crate::request::Request;
 use crate::sender::Sender;
 use crate::Error;
+
+/// What [`Muster::fatal_slash`] says, where `minStake` is `least` stake units and can be `most`, which is 4^9 times its first value.
+fn fatal(stake: U256, least: U256, most: U256, stake_unit: U256) -> String {
+    let least = least.min(most >> 18);
+    let kept = (least - least / U256::from(16)) * stake_unit;
+    if stake < kept {
+        "its next slash, however small,".into()
+    } else {
+        format!("a slash that leaves less than {}", show_amount(kept))
+    }
+}
 
 /// A deployed Muster, to ask.
 #[derive(Clone)]
@@ -146,6 +158,17 @@ impl Muster {
     pub async fn least_stake(&self) -> Result<U256, Error> {
         let stake_unit = self.read(IMuster::overviewCall {}).await?.stakeUnit;
         Ok(self.parameter(parameter::MIN_STAKE).await? * U256::from(stake_unit))
+    }
+
+    /// Which slash puts a node of this stake out for good, as words that a verb follows. It must leave less than 15/16 of the least stake,
+    /// or of the first one if that is lower, rounded up to stake units.
+    ///
+    /// # Errors
+    /// The nodes' failure.
+    pub async fn fatal_slash(&self, stake: U256) -> Result<String, Error> {
+        let stake_unit = U256::from(self.read(IMuster::overviewCall {}).await?.stakeUnit);
+        let of = self.read(IMuster::parameterCall { which: parameter::MIN_STAKE }).await?;
+        Ok(fatal(stake, of.value, of.most, stake_unit))
     }
 
     /// The gas that a call by an account would take in the next block, including that of its data on L1.
@@ -299,6 +322,7 @@ fn advice(error: &Error) -> Option<Advice> {
 #[cfg(test)]
 mod tests {
     use super::parameter::*;
+    use super::{fatal, U256};
 
     #[test]
     fn parameters_have_the_numbers_that_the_interface_says() {
@@ -309,5 +333,18 @@ mod tests {
             let known = all.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
             assert_eq!(known["number"], number, "{name}");
         }
+    }
+
+    #[test]
+    fn a_fatal_slash_leaves_less_than_15_16_of_the_first_least_stake_or_of_todays() {
+        let ether = |n: u64| U256::from(n) * U256::from(10).pow(U256::from(18));
+        let all: serde_json::Value = serde_json::from_str(include_str!("../../../abi/parameters.json")).unwrap();
+        let times =
+            all[usize::from(MIN_STAKE)]["most"]["minimumStake"]["times"].to_string().trim_matches('"').parse::<u64>().unwrap();
+        let says = |stake, least| fatal(ether(stake), U256::from(least), U256::from(400 * times), ether(1));
+        assert_eq!(says(375, 400), "a slash that leaves less than 375 ether");
+        assert_eq!(says(374, 400), "its next slash, however small,");
+        assert_eq!(says(400, 800), "a slash that leaves less than 375 ether");
+        assert_eq!(says(40, 33), "a slash that leaves less than 31 ether");
     }
 }

@@ -218,6 +218,16 @@ fn dust_takes_no_honest_node_out() {
     let (groups, out) = expelled(&mut w, DUST, 300, against);
     assert!(groups == 300 && out.is_empty(), "{groups} {out:?}");
 
+    // But who joined with less, while that was enough, and does not follow when the first least stake is asked again.
+    let mut w = network(20);
+    w.set("minStake", 40_000);
+    (21..=40).for_each(|n| drop(w.join(n, "RTX 4090", 24, &[], 40).expect("enough")));
+    w.set("minStake", 400_000);
+    let (groups, out) = expelled(&mut w, DUST, 60, |n, members| 1 + u8::from(n == members[0]));
+    println!("joined with 40 tokens, which were enough then: {} of 20 out after {groups} groups", out.len());
+    assert!(!out.is_empty() && out.iter().all(|&n| n > 20), "{groups} {out:?}");
+    check_money(&mut w);
+
     let mut w = network(20);
     let (groups, out) = expelled(&mut w, DUST, 300, |n, _| 1 + (n % 2) as u8);
     println!("no node, two right answers, {groups} groups for {DUST} wei each: {} of 20 out", out.len());
