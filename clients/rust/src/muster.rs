@@ -15,7 +15,7 @@ use crate::request::Request;
 use crate::sender::Sender;
 use crate::Error;
 
-/// What [`Muster::fatal_slash`] says, where `minStake` is `least` stake units and can be `most`, which is 4^9 times its first value.
+/// The words of [`Muster::fatal_slash`], where `minStake` is `least` stake units and can be `most`, which is 4^9 times its first value.
 fn fatal(stake: U256, least: U256, most: U256, stake_unit: U256) -> String {
     let least = least.min(most >> 18);
     let kept = (least - least / U256::from(16)) * stake_unit;
