@@ -221,7 +221,9 @@ fn dust_takes_no_honest_node_out() {
     // But who joined with less, while that was enough, and does not follow when the first least stake is asked again.
     let mut w = network(20);
     w.set("minStake", 40_000);
-    (21..=40).for_each(|n| drop(w.join(n, "RTX 4090", 24, &[], 40).expect("enough")));
+    for n in 21..=40 {
+        w.join(n, "RTX 4090", 24, &[], 40).expect("enough");
+    }
     w.set("minStake", 400_000);
     let (groups, out) = expelled(&mut w, DUST, 60, |n, members| 1 + u8::from(n == members[0]));
     println!("joined with 40 tokens, which were enough then: {} of 20 out after {groups} groups", out.len());
