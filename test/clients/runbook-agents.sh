@@ -231,9 +231,6 @@ kill "${process[gpu2]}"
 ended gpu2
 same "how gpu2 ended" "$status" 0
 says 'NodeQuit' as "${key[gpu2]}" node quit
-# Slashed, and not out: it kept more than 15/16 of the least stake. Its old stake waits, so the new one is other money.
-rpc anvil_setBalance "$(address "${key[gpu2]}")" 0x3635c9adc5dea00000
-says 'NodeJoined' as "${key[gpu2]}" node join --gpu "${names[1]}" --vram 1 --stake 500ether
 
 echo "a corrupt journal: named, set aside, and the open answer revealed by key and seed"
 kill -KILL "${process[gpu1]}"
@@ -251,7 +248,10 @@ logged gpu1 "and lies in $work/gpu1/state/journal.sqlite.damaged-" || die "$(cat
 same "how often task $id was run" "$(grep -cx "$id" "$work/gpu1/runs")" 1
 says '1 right in groups' as "${key[gpu1]}" node earnings
 
-# In the meantime the node that was slashed works under its new name.
+# In the meantime the node that was slashed joins again, under its new name. It is not out: it kept more than 15/16 of the least stake.
+# Its old stake waits, so the new one is other money.
+rpc anvil_setBalance "$(address "${key[gpu2]}")" 0x3635c9adc5dea00000
+says 'NodeJoined' as "${key[gpu2]}" node join --gpu "${names[1]}" --vram 1 --stake 500ether
 begin gpu2
 
 echo "disk full: paused, and resumed with a quarter more than least_free"
