@@ -9,7 +9,7 @@
 //! | VRAM of a GPU | the column `vram`, else by its model: [`gpu`]; the undisclosed G2 and G3 count as 24 and 48 GiB |
 //!
 //! Columns may come in any order, with others between them, and under names that people give them (`GPU Model`, `vram_gb`).
-//! Empty lines, a byte order mark, quotes and either kind of line end are taken as they come. Columns are parted by commas, or as
+//! Empty lines, a byte order mark, quotes and every kind of line end are taken as they come. Columns are parted by commas, or as
 //! the heading parts them: by semicolons, as where numbers have a comma, or by tabs.
 
 pub mod figures;
@@ -268,7 +268,10 @@ fn plain(name: &str) -> String {
 }
 
 /// The positions of the heading's columns.
-fn columns(heading: &csv::StringRecord) -> HashMap<&'static str, usize> {
+///
+/// # Errors
+/// Two columns of one name, of which one would be taken.
+fn columns(heading: &csv::StringRecord) -> Result<HashMap<&'static str, usize>> {
     let names: Vec<String> = heading.iter().map(plain).collect();
     let mut found = HashMap::new();
     for (name, others) in REQUEST_COLUMNS.iter().chain([&COUNT, &MODEL, &VRAM]) {
@@ -287,7 +290,14 @@ fn columns(heading: &csv::StringRecord) -> HashMap<&'static str, usize> {
             found.extend(spellings.find_map(|spelling| names.iter().position(|name| *name == spelling)).map(|at| (COUNT.0, at)));
         }
     }
-    found
+    for at in found.values() {
+        ensure!(
+            names.iter().filter(|name| **name == names[*at]).count() == 1,
+            "the heading has the column {} more than once",
+            heading[*at].trim()
+        );
+    }
+    Ok(found)
 }
 
 fn rows<T>(
@@ -299,12 +309,13 @@ fn rows<T>(
 ) -> Result<Vec<T>> {
     let mut text = Vec::new();
     source.read_to_end(&mut text).with_context(|| format!("cannot read {file}"))?;
+    ensure!(!matches!(text[..], [0xff, 0xfe, ..] | [0xfe, 0xff, ..]), "{file}: it is UTF-16; save it as UTF-8");
     let delimiter = delimiter(&text);
     check_quotes(&text, delimiter).map_err(|line| anyhow!("{file}:{line}: a quote begins a field, and none ends it"))?;
     let mut reader = csv::ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(&text[..]);
     let heading = reader.headers().map_err(|error| anyhow!("{file}:1: {}", reason(&error)))?.clone();
     ensure!(!heading.is_empty(), "{file}: it is empty");
-    let columns = columns(&heading);
+    let columns = columns(&heading).map_err(|error| anyhow!("{file}:1: {error}"))?;
     for (column, _) in wanted {
         ensure!(
             columns.contains_key(column),
@@ -352,7 +363,7 @@ fn check_quotes(text: &[u8], delimiter: u8) -> std::result::Result<(), usize> {
         } else if starts && byte == b'"' {
             (quoted, begun) = (true, line);
         }
-        line += usize::from(byte == b'\n');
+        line += usize::from(ends_line(text, at));
         starts = !quoted && (byte == delimiter || matches!(byte, b'\r' | b'\n'));
         at += 1;
     }
@@ -361,6 +372,11 @@ fn check_quotes(text: &[u8], delimiter: u8) -> std::result::Result<(), usize> {
     } else {
         Ok(())
     }
+}
+
+/// Whether a line ends with this byte. Old Macs end lines with a carriage return alone.
+fn ends_line(text: &[u8], at: usize) -> bool {
+    text[at] == b'\n' || text[at] == b'\r' && text.get(at + 1) != Some(&b'\n')
 }
 
 /// The sign between a heading's columns: a comma, unless it has more semicolons or tabs.
@@ -385,7 +401,7 @@ impl Lines<'_> {
         let start = usize::try_from(position.byte()).unwrap_or(usize::MAX).min(self.text.len());
         let empty = self.text[start..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         let to = (start + empty).max(self.at);
-        self.line += self.text[self.at..to].iter().filter(|byte| **byte == b'\n').count();
+        self.line += (self.at..to).filter(|at| ends_line(self.text, *at)).count();
         self.at = to;
         self.line
     }
@@ -469,8 +485,16 @@ mod tests {
         assert_eq!(gpus("nodes.csv", file.as_bytes()).unwrap().len(), 3);
         let error = gpus("nodes.csv", "".as_bytes()).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv: it is empty");
-        let error = gpus("nodes.csv", &[0xff, 0xfe, b'\n'][..]).unwrap_err().to_string();
+        let error = gpus("nodes.csv", &[b'm', 0xff, b'\n'][..]).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv:1: not UTF-8");
+        let error = gpus("nodes.csv", &[0xff, 0xfe, b'm', 0][..]).unwrap_err().to_string();
+        assert_eq!(error, "nodes.csv: it is UTF-16; save it as UTF-8");
+        // Either column could be the one that counts. Of columns that nobody looks at there may be two.
+        for (heading, named) in [("sn,model,sn,Model", "model"), ("GPU,n,model,gpu", "GPU"), ("gpu,count,gpu,n", "gpu")] {
+            let error = gpus("nodes.csv", format!("{heading}\n1,T4,1,T4\n").as_bytes()).unwrap_err().to_string();
+            assert_eq!(error, format!("nodes.csv:1: the heading has the column {named} more than once"));
+        }
+        assert_eq!(gpus("nodes.csv", "sn,model,sn\na,T4,b\n".as_bytes()).unwrap().len(), 1);
     }
 
     #[test]
@@ -482,6 +506,11 @@ mod tests {
         file += "T4,0\n";
         let error = gpus("nodes.csv", file.as_bytes()).unwrap_err().to_string();
         assert_eq!(error, format!("nodes.csv:{}: gpu is 0; it can be from 1 to 64", 2 * rows + 2));
+        for end in ["\r", "\n", "\r\n"] {
+            let file = ["model,gpu", "T4,1", "", "T4,0", ""].join(end);
+            let error = gpus("nodes.csv", file.as_bytes()).unwrap_err().to_string();
+            assert_eq!(error, "nodes.csv:4: gpu is 0; it can be from 1 to 64", "{end:?}");
+        }
     }
 
     #[test]
