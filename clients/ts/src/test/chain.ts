@@ -22,6 +22,7 @@ import {
   parseEther,
   publicActions,
   walletActions,
+  webSocket,
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { readContract, simulateContract, waitForTransactionReceipt, writeContract } from "viem/actions";
@@ -150,6 +151,14 @@ export class DevelopmentChain {
       .extend(publicActions)
       .extend(walletActions)
       .extend(musterActions({ address: this.address })) as unknown as TestClient;
+  }
+
+  /** Calls a function at each new block, until the one that it returns is called. */
+  async onBlock(heard: () => void): Promise<() => void> {
+    const { transport } = createClient({ transport: webSocket(this.url.replace("http", "ws"), { keepAlive: false, reconnect: false }) });
+    await transport.subscribe({ params: ["newHeads"], onData: heard });
+    const socket = await transport.getRpcClient();
+    return () => socket.close();
   }
 
   /** A new account with ether. */

@@ -109,7 +109,7 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
     stops.push(close);
     const operators = new Operators(chain, run, objects, needsInputs, streams);
     await join(chain, wanted, operators, storeUrl);
-    stops.push(operators.start(drive, onError));
+    stops.push(await operators.start(drive, onError));
     return {
       url: chain.url,
       chain: chain.definition,

@@ -84,6 +84,9 @@ class Operator {
   }
 }
 
+/** Milliseconds after which the chain is asked for its newest block although it told of none: of going back to a snapshot it tells nothing. */
+const UNTOLD = 250;
+
 /** Refusals that only mean that another call came first. */
 const OVERTAKEN = [
   "DeadlinePassed",
@@ -127,25 +130,39 @@ export class Operators {
   }
 
   /** Begins to look at the chain; returns a function that ends it. */
-  start(drive: boolean, onError: (error: unknown) => void): () => Promise<void> {
+  async start(drive: boolean, onError: (error: unknown) => void): Promise<() => Promise<void>> {
     let stopped = false;
+    // Whether there may be a block that is not known, and when that was asked last.
+    let [fresh, asked] = [true, 0];
+    // The block at which nobody had to make a call; time passes in blocks only.
+    let quiet: Hex | undefined;
+    const close = await this.chain.onBlock(() => (fresh = true));
     const loop = async () => {
       while (!stopped) {
         try {
-          const head = await this.#hear();
+          if (fresh || Date.now() >= asked + UNTOLD) {
+            [fresh, asked] = [false, Date.now()];
+            await this.#hear();
+          }
+          const { number: head, hash } = this.#heard!;
           for (const node of this.nodes) await this.#work(node);
           for (const node of this.nodes) await this.#reveal(node, head);
-          if (drive && (await this.#keep(head))) await this.chain.mine();
+          if (drive && hash !== quiet) {
+            if (await this.#keep(head)) await this.chain.mine();
+            else quiet = hash;
+          }
         } catch (error) {
+          fresh = true;
           if (!stopped) onError(error);
         }
         await new Promise((resolve) => setTimeout(resolve, TICK));
       }
     };
     const looping = loop();
-    return () => {
+    return async () => {
       stopped = true;
-      return looping;
+      await looping;
+      close();
     };
   }
 
@@ -157,11 +174,11 @@ export class Operators {
     return this.nodes.flatMap(({ open }) => open.filter((commitment) => commitment.id === id));
   }
 
-  /** Learns the events of new blocks, of all if known ones are gone; returns the newest block's number. */
-  async #hear(): Promise<bigint> {
+  /** Learns the events of new blocks, of all if known ones are gone. */
+  async #hear(): Promise<void> {
     const { address, owner } = this.chain;
     const { number, hash } = await owner.getBlock();
-    if (hash === this.#heard?.hash) return number;
+    if (hash === this.#heard?.hash) return;
     const { number: last, hash: known } = this.#heard ?? {};
     if (last !== undefined && (await owner.request({ method: "eth_getBlockByNumber", params: [numberToHex(last), false] }))?.hash !== known) this.#forget();
     const blocks = { fromBlock: numberToHex(this.#cursor), toBlock: numberToHex(number) };
@@ -169,7 +186,6 @@ export class Operators {
     for (const event of decode(logs.map((log) => formatLog(log)))) await this.#learn(event);
     this.#cursor = number + 1n;
     this.#heard = { number, hash };
-    return number;
   }
 
   /** Forgets what it has learned: somebody went back to a snapshot. */
