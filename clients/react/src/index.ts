@@ -98,7 +98,7 @@ export function useTaskResult(id: bigint | undefined, { stores, fromBlock, ident
 export type MutationParameters<data, variables> = Omit<UseMutationOptions<data, Error, variables>, "mutationFn" | "mutationKey">;
 type Named<parameters> = parameters extends unknown ? Omit<parameters, keyof MusterParameters> : never;
 
-/** Mutations change the state, so all queries are invalidated. */
+/** Mutations change the state, so all queries are invalidated, except results, which never change. A mutation does not wait for the answers. */
 function useAct<data, variables>(name: string, act: (config: MusterConfig, variables: variables) => Promise<data>, { onSuccess, ...options }: MutationParameters<data, variables> = {}): UseMutationResult<data, Error, variables> {
   const config = useMuster();
   const queries = useQueryClient();
@@ -107,7 +107,7 @@ function useAct<data, variables>(name: string, act: (config: MusterConfig, varia
     mutationKey: ["muster", name],
     mutationFn: (variables: variables) => act(config, variables),
     onSuccess: async (...done) => {
-      await queries.invalidateQueries({ queryKey: ["muster"] });
+      void queries.invalidateQueries({ queryKey: ["muster"], predicate: ({ queryKey }) => queryKey[1] !== "result" });
       await onSuccess?.(...done);
     },
   });

@@ -7,7 +7,7 @@ const window = new GlobalWindow({ url: "http://localhost/" });
 Object.assign(globalThis, { window, document: window.document, navigator: window.navigator, IS_REACT_ACT_ENVIRONMENT: false });
 const { Fragment, StrictMode, createElement } = await import("react");
 const { createRoot } = await import("react-dom/client");
-const { QueryClient, QueryClientProvider } = await import("@tanstack/react-query");
+const { QueryClient, QueryClientProvider, useQuery } = await import("@tanstack/react-query");
 const { startNetwork } = await import("muster-client/test");
 const muster = await import("../dist/index.js");
 
@@ -68,6 +68,30 @@ test("a task: what it costs, created, followed to its end, its result, and the n
   await until("it has ended, and its result is there", () => seen.now.result.data);
   assert.equal(seen.now.task.data.status, "succeeded");
   assert.match(Buffer.from(seen.now.result.data.bytes).toString(), /^result of 0x/);
+  end();
+});
+
+test("who creates a task has it before the questions are answered anew, and results are not fetched again", async () => {
+  const { address, client, store } = network;
+  let [fetched, asked] = [0, 0];
+  const counted = { name: "counted", get: (...object) => (fetched++, store.get(...object)) };
+  const { id } = await client.createTask({ kind: 1, input: "once", value: 10n ** 15n });
+  await client.waitForTask({ id });
+  const { seen, end } = draw(
+    () => ({
+      create: muster.useCreateTask(),
+      result: muster.useTaskResult(id),
+      slow: useQuery({ queryKey: ["muster", "slow"], queryFn: () => (asked++ ? new Promise(() => {}) : address) }),
+    }),
+    { stores: [counted] },
+  );
+  await until("the result is there", () => seen.now?.result.data && seen.now.slow.data);
+  const once = fetched;
+  seen.now.create.mutate({ kind: 1, input: "twice", value: 10n ** 15n });
+  await until("it is created", () => seen.now.create.data);
+  await until("the slow question was asked again", () => asked > 1);
+  await client.waitForTask({ id: seen.now.create.data.id });
+  assert.deepEqual([fetched, seen.now.result.isFetching], [once, false]);
   end();
 });
 

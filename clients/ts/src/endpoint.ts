@@ -54,10 +54,13 @@ const among = (error: unknown, is: (cause: Failure) => boolean) => error instanc
 const hurried = (error: unknown) =>
   among(error, ({ code, status, details, message }) => code === 429 || status === 429 || code === -32007 || HURRY.test(details ?? message ?? ""));
 
+/** The longest pause that an endpoint can ask for. */
+const ASKED = 300_000;
+
 /** The pause that an answer of status 429 asks for, in milliseconds. */
 function retryAfter({ headers }: Failure): number {
   const told = headers?.get?.("retry-after") ?? "";
-  return (Number(told) * 1_000 || Date.parse(told) - Date.now()) || 0;
+  return Math.min((Number(told) * 1_000 || Date.parse(told) - Date.now()) || 0, ASKED);
 }
 
 /** Sends a request, and repeats it while there are too many: after the endpoint's pause, or growing random ones, so that clients do not coincide. */
@@ -136,7 +139,8 @@ export async function logsOf(
     try {
       const ask = (topics: (Hex | Hex[] | null)[]) => client.request({ method: "eth_getLogs", params: [{ address, topics, ...blocks }] });
       const logs = await again(() => Promise.all(asked.map((topics) => patiently(client, () => ask(topics)))), behind);
-      found.push(...logs.flat());
+      // As arguments of one call they could be too many.
+      for (const log of logs.flat()) found.push(log);
       from += size;
       if (size < span || span !== endpoint.span) continue;
       if (++endpoint.calm % CALM === 0) endpoint.wall *= 2n;

@@ -18,6 +18,11 @@ import type { Refusal } from "./types.js";
 /** An error of this package. */
 export class MusterError extends BaseError {
   override name = "MusterError";
+  /**
+   * Of `createTask` and `createTasks`: the keys for the results of private tasks, in the order of the requests. Such a task may be paid for, so keep them:
+   * there is no other copy. Not enumerable, so that no log has them.
+   */
+  declare readonly identities?: readonly (string | undefined)[];
 }
 
 /** An impossible request, detected before anything was sent. */

@@ -1,5 +1,6 @@
 /** For Node.js: a directory as a store. */
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Store, objectName } from "./stores.js";
 
@@ -19,9 +20,14 @@ export function directoryStore(directory: string): Store {
       const name = objectName(object);
       await mkdir(directory, { recursive: true });
       // Never half a file under its final name.
-      const part = join(directory, `.${name}.${process.pid}`);
-      await writeFile(part, bytes, { signal });
-      await rename(part, join(directory, name));
+      const part = join(directory, `.${name}.${randomUUID()}`);
+      try {
+        await writeFile(part, bytes, { signal });
+        await rename(part, join(directory, name));
+      } catch (error) {
+        await rm(part, { force: true });
+        throw error;
+      }
     },
   };
 }

@@ -3,7 +3,7 @@
  * digest on chain. docs/streams.md has the convention; clients/vectors.json has test vectors for both libraries.
  */
 import { sha256 } from "@noble/hashes/sha2";
-import { type Hex, bytesToHex, concatBytes, stringToBytes } from "viem";
+import { type Hex, bytesToHex, stringToBytes } from "viem";
 import type { MusterClient } from "./client.js";
 import { MusterError, NoResultError } from "./errors.js";
 import type { Task } from "./life.js";
@@ -63,13 +63,13 @@ function demand(holds: boolean, problem: StreamProblem): asserts holds {
 
 /** The text so far, which grows, and its hash. */
 class Shown {
-  #parts: Uint8Array[] = [];
+  // Twice as long each time, so that a text of many small pieces is not copied for each of them.
+  #buffer = new Uint8Array(2 ** 14);
   #hash = sha256.create();
   length = 0;
 
   get bytes(): Uint8Array {
-    if (this.#parts.length > 1) this.#parts = [concatBytes(this.#parts)];
-    return this.#parts[0] ?? new Uint8Array();
+    return this.#buffer.subarray(0, this.length);
   }
 
   get digest(): Hex {
@@ -97,8 +97,14 @@ class Shown {
     const hash = this.#hash.clone().update(rest);
     demand(bytesToHex(hash.clone().digest()) === after.toLowerCase(), "hash");
     this.#hash = hash;
-    this.#parts.push(rest);
-    this.length += rest.length;
+    const length = this.length + rest.length;
+    if (length > this.#buffer.length) {
+      const more = new Uint8Array(Math.max(2 * this.#buffer.length, length));
+      more.set(this.bytes);
+      this.#buffer = more;
+    }
+    this.#buffer.set(rest, this.length);
+    this.length = length;
     return decoded(rest);
   }
 

@@ -9,7 +9,7 @@ import {
   sendMuster,
 } from "./contract.js";
 import { birthOf, newest } from "./endpoint.js";
-import { NotCreatedError, NotPlacedError, RequestError, TaskNotFoundError, refusalOf } from "./errors.js";
+import { MusterError, NotCreatedError, NotPlacedError, RequestError, TaskNotFoundError, refusalOf } from "./errors.js";
 import { decode, getEvents, getGroups } from "./events.js";
 import { type Private, putInput } from "./inputs.js";
 import { type Task, follow } from "./life.js";
@@ -226,27 +226,39 @@ async function storing(client: MusterClient, address: Address, request: TaskRequ
   return { spec: { ...spec, inputDigest }, identity };
 }
 
+/** Does what may pay for tasks whose keys nobody has yet: an error has them. */
+async function keeping<result>(identities: readonly (string | undefined)[], act: () => Promise<result>): Promise<result> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof MusterError && identities.some(Boolean)) Object.defineProperty(error, "identities", { value: identities });
+    throw error;
+  }
+}
+
 /**
  * Creates a task. With `store`, puts its input there first, so that nothing is paid for a task whose input no node could read. Resolves when it is
  * mined; with `dispatch`, when its node is drawn, or it is queued or evicted. Throws {@link NotConfirmedError} if it is unknown whether the task was
- * created, {@link NotPlacedError} if it was and its draw could not be waited for.
+ * created, {@link NotPlacedError} if it was and its draw could not be waited for. Of a private task, both have the key for its result: `identities`.
  */
 export async function createTask(
   client: MusterClient,
   { address, deployedIn: _, account, value, dispatch = false, signal, ...request }: CreateTaskParameters,
 ): Promise<CreateTaskReturnType> {
   const { spec, identity } = await storing(client, address, request, signal);
-  signal?.throwIfAborted();
-  const sent = await sendMuster(client, "createTask", { spec }, { address, account, value });
-  const { hash } = sent;
-  const task = createdBy(sent, address, 1).created.at(-1)!;
-  const { id } = task;
-  if (!dispatch || task.status !== "pending") return { id, identity, hash, task };
-  const waiting = waitForTask(client, { address, account, id, fromBlock: task.createdIn, until: "placed", dispatch, signal });
-  const placed = await waiting.catch((error: Error) => {
-    throw new NotPlacedError(task, hash, error);
+  return keeping([identity], async () => {
+    signal?.throwIfAborted();
+    const sent = await sendMuster(client, "createTask", { spec }, { address, account, value });
+    const { hash } = sent;
+    const task = createdBy(sent, address, 1).created.at(-1)!;
+    const { id } = task;
+    if (!dispatch || task.status !== "pending") return { id, identity, hash, task };
+    const waiting = waitForTask(client, { address, account, id, fromBlock: task.createdIn, until: "placed", dispatch, signal });
+    const placed = await waiting.catch((error: Error) => {
+      throw new NotPlacedError(task, hash, error);
+    });
+    return { id, identity, hash, task: placed };
   });
-  return { id, identity, hash, task: placed };
 }
 
 /** Parameters of {@link createTasks}. */
@@ -285,10 +297,13 @@ export async function createTasks(
   const fees = tasks.map(({ value }) => value);
   const value = fees.reduce((sum, fee) => sum + fee, 0n);
   const stored = await Promise.all(tasks.map((request) => storing(client, address, request)));
-  const sent = await sendMuster(client, "createTasks", { specs: stored.map(({ spec }) => spec), fees, atomic }, { address, account, value });
-  const { created, refused } = createdBy(sent, address, tasks.length);
-  const tasksOf = fees.map((_, place) => (refused.has(place) ? undefined : created.shift()));
-  return { hash: sent.hash, tasks: tasksOf, refusals: fees.map((_, place) => refused.get(place)), identities: stored.map(({ identity }) => identity) };
+  const identities = stored.map(({ identity }) => identity);
+  return keeping(identities, async () => {
+    const sent = await sendMuster(client, "createTasks", { specs: stored.map(({ spec }) => spec), fees, atomic }, { address, account, value });
+    const { created, refused } = createdBy(sent, address, tasks.length);
+    const tasksOf = fees.map((_, place) => (refused.has(place) ? undefined : created.shift()));
+    return { hash: sent.hash, tasks: tasksOf, refusals: fees.map((_, place) => refused.get(place)), identities };
+  });
 }
 
 // ---------------------------------------------------------------- asking, ending

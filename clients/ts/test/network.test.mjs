@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
+import { inspect } from "node:util";
 import { QueryClient, QueryObserver } from "@tanstack/query-core";
 import { HttpRequestError, createClient, custom, decodeEventLog, http, keccak256, parseTransaction, sha256, toBytes, toHex } from "viem";
 import { Endpoint } from "../../../test/clients/endpoint.mjs";
@@ -881,6 +882,34 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
     assert.ok(error instanceof NotConfirmedError, error);
     assert.equal(error.functionName, "createTask");
     await ended(await createdBy(error.hash));
+  });
+
+  test("of a private one the error has the key, which no log has", async () => {
+    const { address, client, storeUrl } = network;
+    const request = { store: storeUrl, input: "between us", private: true };
+    const opened = async (id, identity) => {
+      const { bytes } = await client.waitForTask({ id, until: "result", dispatch: true, timeout, identity });
+      assert.match(text(bytes), /^result of 0x/);
+    };
+    spy = spied(network, client.account);
+    spy.refuses = (method) => method === "eth_getTransactionReceipt";
+    const one = await failure(create(request));
+    const batch = await failure(muster.createTasks(spy.client, { address, tasks: [{ kind: 1, value: FEE }, { kind: 1, value: FEE, ...request }] }));
+    for (const error of [one, batch]) {
+      assert.ok(error instanceof NotConfirmedError, error);
+      assert.doesNotMatch(inspect(error), new RegExp(error.identities.at(-1)));
+    }
+    const first = await createdBy(one.hash);
+    await opened(first, one.identities[0]);
+    assert.equal(batch.identities[0], undefined);
+    await ended(first + 1n);
+    await opened(first + 2n, batch.identities[1]);
+    spy = spied(network, client.account);
+    const controller = new AbortController();
+    spy.hold = async (method) => method === "eth_sendRawTransaction" && controller.abort(new Error("enough"));
+    const left = await failure(create({ ...request, dispatch: true, signal: controller.signal }));
+    assert.ok(left instanceof NotPlacedError, left);
+    await opened(left.id, left.identities[0]);
   });
 
   test("what was cancelled in the wallet created nothing", async () => {

@@ -1,5 +1,6 @@
 // Tests without a chain: names, JSON, the compact interface, seals, errors.
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mock, test } from "node:test";
 import { HttpRequestError, createClient, custom, encodeErrorResult, encodeEventTopics, hexToBytes, keccak256, sha256, toHex } from "viem";
@@ -367,6 +368,12 @@ test("an endpoint that gives no logs at all, is not reached or does not know the
   assert.ok(cut.count("eth_getLogs") <= 3 && unknown.count("eth_getLogs") <= 3);
 });
 
+test("as many logs in one answer as a node without a limit gives", async () => {
+  const log = { address: ADDRESS, topics: [`0x${"1".repeat(64)}`], data: "0x", blockNumber: "0x1", logIndex: "0x0", transactionHash: `0x${"2".repeat(64)}`, transactionIndex: "0x0", blockHash: `0x${"3".repeat(64)}`, removed: false };
+  const { client } = chain(1, { eth_getLogs: () => Array(150_000).fill(log) });
+  assert.deepEqual(await muster.getEvents(client, { address: ADDRESS, creator: ADDRESS, fromBlock: 0n, toBlock: 1n }), []);
+});
+
 test("a node that has not come to the last block yet is asked again, and not for less", async () => {
   let refusals = 3;
   const beyond = { code: -32602, message: "block range extends beyond current head block" };
@@ -402,6 +409,9 @@ test("an endpoint that is asked too much is asked later: by its own word, or lat
     let refusals = 1;
     const named = await lasting(overview(chain(1, { eth_call: () => (refusals-- > 0 ? { error: limited({ "retry-after": "20" }) } : owner) })));
     assert.ok(named.value && named.ms >= 20_000 && named.ms < 22_000, `${named.ms} ms`);
+    refusals = 1;
+    const aDay = await lasting(overview(chain(1, { eth_call: () => (refusals-- > 0 ? { error: limited({ "retry-after": "86400" }) } : owner) })));
+    assert.ok(aDay.value && aDay.ms < 310_000, `${aDay.ms} ms`);
     const busy = chain(1, { eth_call: () => ({ error: limited() }) });
     const { error } = await lasting(overview(busy));
     assert.ok(error instanceof muster.EndpointError && error.setting === "transport", error);
@@ -550,4 +560,18 @@ test("a stream can make its reader neither compute nor read for ever", () => {
   assert.throws(() => {
     for (let bytes = 0; bytes < 2 ** 27; bytes += again.length) same.read(again);
   }, { problem: "tooLong" });
+  // A long text, and then pieces of a byte each that begin one before it: two minutes if the text is copied for each.
+  const long = streamReader();
+  const text = createHash("sha256");
+  let from = 0;
+  const add = (piece, known = 0) => {
+    const after = `0x${text.update(piece.slice(known)).copy().digest("hex")}`;
+    long.read(new TextEncoder().encode(`event: piece\ndata: ${JSON.stringify({ from: from - known, text: piece, after })}\n\n`));
+    from += piece.length - known;
+  };
+  while (from < 3_900_000) add("x".repeat(60_000));
+  const late = performance.now();
+  for (let i = 0; i < 20_000; i++) add("xx", 1);
+  assert.ok(performance.now() - late < 20_000, `${performance.now() - late} ms`);
+  assert.equal(long.bytes.length, from);
 });

@@ -1,5 +1,6 @@
 // Stores: each against a server, and several together when some lie, hang or have nothing.
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -138,6 +139,9 @@ test("a directory is a store", async () => {
   await store.put(object, bytes, { signal });
   await store.put(sealed, new Uint8Array([1]), { signal });
   assert.deepEqual([await get(store), await get(store, sealed)], [bytes, new Uint8Array([1])]);
+  // Equal inputs at once, as of a batch.
+  await Promise.all(Array.from({ length: 64 }, () => store.put(object, bytes, { signal })));
+  assert.deepEqual([await get(store), readdirSync(join(directory, "objects")).length], [bytes, 2]);
   await assert.rejects(get(directoryStore(new URL(import.meta.url).pathname)), /ENOTDIR/);
 });
 
