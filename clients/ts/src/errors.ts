@@ -223,7 +223,10 @@ export class TaskNotFoundError extends MusterError {
   }
 }
 
-/** A reorganisation has removed a task's creation. Its fee is the account's again, unless it was spent. */
+/**
+ * A reorganisation has removed a task's creation. Its fee is the account's again, unless it was spent; but if there are `ids`, its transaction has
+ * created it under one of them.
+ */
 export class TaskGoneError extends MusterError {
   override name = "TaskGoneError";
 
@@ -232,8 +235,12 @@ export class TaskGoneError extends MusterError {
   constructor(
     /** As it was. */
     readonly task: Task,
+    /** The tasks that the same transaction has created in the reorganised chain. */
+    readonly ids: readonly bigint[] = [],
   ) {
-    super(`Task ${task.id} is gone: the chain was reorganised, and ${task.hash}, which created it, is not in it.`);
+    super(
+      `Task ${task.id} is gone: the chain was reorganised, and ${task.hash}, which created it, ${ids.length ? `has created ${ids.join(", ")} instead. Wait for that.` : "is not in it."}`,
+    );
     this.id = task.id;
   }
 }

@@ -3,12 +3,14 @@
  * question begins where the last answer ended, so nothing is lost and nothing comes twice.
  */
 import type { Address } from "viem";
+import { getTransactionReceipt } from "viem/actions";
+import { getAction } from "viem/utils";
 import type { MusterClient, MusterParameters } from "./client.js";
 import type { SenderParameters } from "./contract.js";
 import { dispatchFor } from "./dispatch.js";
-import { NEVER, birthOf, newest } from "./endpoint.js";
+import { NEVER, birthOf, newest, patiently } from "./endpoint.js";
 import { TaskGoneError, TaskNotFoundError, WaitTimeoutError, passing } from "./errors.js";
-import { type Concerning, getEvents } from "./events.js";
+import { type Concerning, decode, getEvents } from "./events.js";
 import { type EndedTask, type Task, follow, hasEnded } from "./life.js";
 import type { MusterEvent } from "./types.js";
 
@@ -143,6 +145,8 @@ const PART = 16;
  * lack a known task before it counts as gone, because one node of the endpoint may lag behind another.
  */
 const LOOKS = 16;
+/** How many blocks earlier than before a reorganisation a task may lie after it. Beyond that its transaction's receipt says where. */
+const EARLIER = 256n;
 
 const polls = new Map<string, Poll>();
 
@@ -251,7 +255,7 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
       try {
         const events = await getEvents(client, { address, id: asking.map(({ id }) => id), fromBlock, toBlock, blockRange });
         const known = asking.map(({ task }) => task);
-        for (const waiter of asking) if (waiters.has(waiter)) take(waiter, events, fromBlock, toBlock);
+        for (const waiter of asking) if (waiters.has(waiter) && take(waiter, events, fromBlock, toBlock)) await seek(client, address, waiter);
         if (asking.some(({ task }, i) => task !== known[i])) poll.heard = Date.now();
       } catch (error) {
         refuse(error, asking);
@@ -266,14 +270,16 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
   }
 }
 
-/** Advances a task by the events of some blocks, of which the first may be known already. */
-function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock: bigint): void {
+/** Advances a task by the events of some blocks, of which the first may be known already. Returns whether it seems to be gone. */
+function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock: bigint): boolean | void {
   // The answer has the events of other waits, too.
   const own = events.filter(({ args }) => "id" in args && args.id === waiter.id);
   const before = waiter.known.filter(({ blockNumber }) => blockNumber >= fromBlock);
   if (before.some(({ blockHash, logIndex }, i) => own[i]?.blockHash !== blockHash || own[i].logIndex !== logIndex)) {
-    // The chain was reorganised: all events are asked for again.
-    Object.assign(waiter, { lost: waiter.lost ?? waiter.task, task: undefined, known: [], cursor: waiter.from });
+    // The chain was reorganised: all events are asked for again. Its creation may lie in an earlier block now.
+    const lost = (waiter.task ?? waiter.lost)!;
+    restart(waiter, lost.createdIn > EARLIER ? lost.createdIn - EARLIER : 0n);
+    waiter.lost = lost;
     return;
   }
   waiter.cursor = toBlock + 1n;
@@ -289,13 +295,30 @@ function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock:
   }
   const { task, lost } = waiter;
   // The id may now belong to another task.
-  if (lost && (task ? task.hash !== lost.hash : toBlock >= lost.createdIn && ++waiter.misses >= LOOKS)) waiter.fail(new TaskGoneError(lost));
-  else if (!task && lost) waiter.cursor = waiter.from;
+  if (lost && (task ? task.hash !== lost.hash : toBlock >= lost.createdIn && ++waiter.misses >= LOOKS)) return true;
+  if (!task && lost) waiter.cursor = waiter.from;
   else if (!task) waiter.fail(new TaskNotFoundError(waiter.id, waiter.from!));
   else if (hasEnded(task) || (waiter.until === "placed" && task.status !== "pending")) {
     if (waiter.drawing) void waiter.drawing.then(() => waiter.done(task));
     else waiter.done(task);
   }
+}
+
+/** Asks for all of a task's events again, from a block on. */
+const restart = (waiter: Waiter, from: bigint): void => void Object.assign(waiter, { task: undefined, known: [], misses: 0, from, cursor: from });
+
+/** Goes on with a task that seems to be gone if the transaction which created it is in the chain. Otherwise its wait fails. */
+async function seek(client: MusterClient, address: Address, waiter: Waiter): Promise<void> {
+  const lost = waiter.lost!;
+  waiter.cursor = waiter.from;
+  const look = () => getAction(client, getTransactionReceipt, "getTransactionReceipt")({ hash: lost.hash });
+  const receipt = await patiently(client, look).catch((error: Error) => {
+    if (error.name !== "TransactionReceiptNotFoundError") throw error;
+  });
+  const logs = receipt?.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()) ?? [];
+  const ids = decode(logs).flatMap(({ eventName, args }) => (eventName === "TaskCreated" ? [args.id] : []));
+  if (ids.includes(waiter.id)) restart(waiter, receipt!.blockNumber);
+  else waiter.fail(new TaskGoneError(lost, ids));
 }
 
 const isUndrawn = (task: Task | undefined): task is Task & { status: "pending" | "sampled" } =>

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mock, test } from "node:test";
-import { HttpRequestError, createClient, custom, encodeErrorResult, encodeEventTopics, hexToBytes, keccak256, sha256, toHex } from "viem";
+import { HttpRequestError, createClient, custom, encodeAbiParameters, encodeErrorResult, encodeEventTopics, encodeFunctionResult, hexToBytes, keccak256, sha256, toHex } from "viem";
 import { mainnet } from "viem/chains";
 import { PROVIDERS } from "../../../test/clients/endpoint.mjs";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
@@ -296,6 +296,7 @@ function chain(head, answers = {}) {
   });
   const node = {
     eth_chainId: () => "0x1",
+    eth_getTransactionReceipt: () => null,
     eth_blockNumber: () => toHex(head),
     eth_getCode: (_, block) => ((block === "latest" ? head : Number(block)) >= 12_345 ? "0x60" : "0x"),
     eth_getLogs: ({ fromBlock, toBlock, topics: [names] }) => {
@@ -444,6 +445,100 @@ test("events are looked for from Muster's own block on: told, or found by its co
     return true;
   });
   await assert.rejects(ask(chain(10)), (error) => error instanceof muster.NoMusterError && error.chainId === 1);
+});
+
+// ---------------------------------------------------------------- waits and watches
+
+const itemOf = (name) => musterAbi.find((item) => item.name === name);
+const SENDER = `0x${"11".repeat(20)}`;
+const created = (id, block, transaction, more = {}) => ({
+  ...{ eventName: "TaskCreated", block, transaction },
+  args: { id, creator: SENDER, fee: 9n, estimate: 60, timeLimit: 120, startFeeBps: 200, spec: muster.specOf({ kind: 1 }), drawBlock: BigInt(block) + 2n, ...more },
+});
+const cancelled = (id, block, transaction) => ({
+  ...{ eventName: "TaskAborted", block, transaction },
+  args: { id, creator: SENDER, node: 0, reason: 1, refund: 9n, startFee: 0n, beneficiary: SENDER },
+});
+/** An endpoint of a chain with these events, whose `head`, `events`, `tasks` (how many were ever created) and `fork` may change. */
+function ledger(state, answers = {}) {
+  const hash = (number) => toHex(number, { size: 32 });
+  const encoded = ({ eventName, block, transaction, args }, logIndex) => {
+    const data = itemOf(eventName).inputs.filter(({ indexed }) => !indexed);
+    return {
+      ...{ address: ADDRESS, blockNumber: toHex(block), blockHash: hash(1_000 * (state.fork ?? 0) + block), logIndex: toHex(logIndex), removed: false },
+      ...{ transactionHash: hash(transaction), transactionIndex: "0x0", topics: encodeEventTopics({ abi: musterAbi, eventName, args }) },
+      data: encodeAbiParameters(data, data.map(({ name }) => args[name])),
+    };
+  };
+  const logs = () => state.events.map(encoded);
+  const isAsked = ({ blockNumber, topics: own }, { fromBlock, toBlock, topics }) =>
+    Number(blockNumber) >= Number(fromBlock) &&
+    Number(blockNumber) <= Math.min(Number(toBlock), state.head) &&
+    topics.every((asked, i) => asked === null || [asked].flat().includes(own[i]));
+  const receipt = (transaction) => {
+    const own = logs().filter(({ transactionHash }) => transactionHash === transaction);
+    const zero = { cumulativeGasUsed: "0x0", effectiveGasPrice: "0x0", gasUsed: "0x0", from: SENDER, to: ADDRESS, type: "0x2", logsBloom: "0x", contractAddress: null };
+    return own.length ? { ...own[0], ...zero, status: "0x1", logs: own } : null;
+  };
+  const overview = () => {
+    const fields = itemOf("overview").outputs[0].components.map(({ name, type }) => [name, /int(64|1..|256)$/.test(type) ? 0n : /^u?int/.test(type) ? 0 : type === "bool" ? false : ADDRESS]);
+    const result = { ...Object.fromEntries(fields), tasks: state.tasks };
+    return encodeFunctionResult({ abi: musterAbi, functionName: "overview", result });
+  };
+  const answering = {
+    eth_blockNumber: () => toHex(state.head),
+    eth_getCode: () => "0x60",
+    eth_getLogs: (filter) => logs().filter((log) => isAsked(log, filter)),
+    eth_getTransactionReceipt: receipt,
+    eth_call: overview,
+  };
+  return chain(0, Object.fromEntries(Object.entries(answering).map(([name, own]) => [name, (...params) => answers[name]?.(...params) ?? own(...params)])));
+}
+/** Makes blocks until a promise is settled; its value or error. */
+async function mining(state, promise) {
+  let end;
+  promise.then((value) => (end = { value }), (error) => (end = { error }));
+  for (let most = 1_000; !end && most; most--) {
+    state.head++;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  assert.ok(end, "it goes on for ever");
+  return end.error ?? end.value;
+}
+/** Makes blocks until something is so. */
+const until = (state, is) => mining(state, (async () => {
+  while (!is()) await new Promise((resolve) => setTimeout(resolve, 5));
+})());
+
+for (const block of [280, 20]) {
+  test(`after a reorganisation a wait finds its task in block ${block}, which is earlier`, async () => {
+    const state = { head: 300, events: [created(1n, 300, 5)], tasks: 1n };
+    const endpoint = ledger(state);
+    const seen = [];
+    const wait = muster.waitForTask(endpoint.client, { address: ADDRESS, id: 1n, fromBlock: 300n, timeout: 20_000, onChange: ({ createdIn }) => seen.push(createdIn) });
+    await until(state, () => seen.length && state.head > 308);
+    Object.assign(state, { fork: 1, events: [created(1n, block, 5)] });
+    await until(state, () => seen.length > 1);
+    state.events.push(cancelled(1n, state.head + 1, 6));
+    const end = await mining(state, wait);
+    assert.deepEqual([end.status, end.hash, end.createdIn], ["cancelled", toHex(5, { size: 32 }), BigInt(block)]);
+    assert.deepEqual(seen, [300n, BigInt(block), BigInt(block)]);
+    assert.equal(endpoint.count("eth_getTransactionReceipt"), block === 20 ? 1 : 0);
+  });
+}
+
+test("of a task that is gone it is said whether its transaction created it under another id", async () => {
+  for (const [events, ids] of [[[], []], [[created(1n, 290, 7)], []], [[created(1n, 290, 7), created(2n, 290, 5)], [2n]]]) {
+    const state = { head: 300, events: [created(1n, 300, 5)], tasks: 1n };
+    let seen;
+    const wait = muster.waitForTask(ledger(state).client, { address: ADDRESS, id: 1n, timeout: 20_000, onChange: () => (seen = true) });
+    await until(state, () => seen && state.head > 308);
+    Object.assign(state, { fork: 1, events });
+    const error = await mining(state, wait);
+    assert.ok(error instanceof muster.TaskGoneError, error);
+    assert.deepEqual([error.id, error.ids], [1n, ids]);
+    assert.match(error.message, ids.length ? /has created 2 instead/ : /is not in it/);
+  }
 });
 
 // ---------------------------------------------------------------- before money moves
