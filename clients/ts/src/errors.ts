@@ -218,10 +218,16 @@ export class TaskNotFoundError extends MusterError {
   constructor(
     readonly id: bigint,
     readonly fromBlock: bigint,
+    /** Whether the contract has created a task of this id, in other blocks or unknown to the endpoint: it may be paid for. */
+    readonly exists = false,
   ) {
-    super(`There is no task ${id} since block ${fromBlock}.`);
+    super(`There is no task ${id} since block ${fromBlock}.${exists ? " The contract has created it: look from an earlier block, or give the client another transport." : ""}`);
   }
 }
+
+/** The error where an endpoint has no logs of a task that the contract has created. */
+export const noLogs = (id: bigint, fromBlock: bigint) =>
+  new EndpointError("transport", `The contract has created task ${id}, and the endpoint has no logs of it since block ${fromBlock}. Give the client another transport.`, undefined);
 
 /**
  * A reorganisation has removed a task's creation. Its fee is the account's again, unless it was spent; but if there are `ids`, its transaction has

@@ -10,7 +10,9 @@ import {
   toEventSelector,
 } from "viem";
 import type { MusterClient, MusterParameters } from "./client.js";
+import { readMuster } from "./contract.js";
 import { birthOf, endpointOf, logsOf, newest } from "./endpoint.js";
+import { type EndpointError, TaskNotFoundError, noLogs } from "./errors.js";
 import { events, used } from "./interface.js";
 import type { MusterEvent } from "./types.js";
 
@@ -63,6 +65,12 @@ export const getEvents = (
   client: MusterClient,
   { address, deployedIn: _, fromBlock, toBlock, blockRange, ...whose }: GetEventsParameters,
 ): Promise<MusterEvent[]> => ask(client, { address, fromBlock, toBlock, blockRange }, questions(whose as Concerning));
+
+/** The error for a task without events, after the contract was asked whether it has created it. `named` is whether the caller chose the blocks. */
+export async function missing(client: MusterClient, address: Address, id: bigint, fromBlock: bigint, named: boolean): Promise<TaskNotFoundError | EndpointError> {
+  const { tasks } = await readMuster(client, "overview", { address });
+  return named || id > tasks ? new TaskNotFoundError(id, fromBlock, id <= tasks) : noLogs(id, fromBlock);
+}
 
 /** The GPU groups that there are. */
 export async function getGroups(

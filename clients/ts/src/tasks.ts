@@ -9,8 +9,8 @@ import {
   sendMuster,
 } from "./contract.js";
 import { birthOf, newest } from "./endpoint.js";
-import { MusterError, NotCreatedError, NotPlacedError, RequestError, TaskNotFoundError, refusalOf } from "./errors.js";
-import { decode, getEvents, getGroups } from "./events.js";
+import { MusterError, NotCreatedError, NotPlacedError, RequestError, refusalOf } from "./errors.js";
+import { decode, getEvents, getGroups, missing } from "./events.js";
 import { type Private, putInput } from "./inputs.js";
 import { type Task, follow } from "./life.js";
 import { digestOf, modelId } from "./names.js";
@@ -319,16 +319,17 @@ export type GetTaskParameters = MusterParameters & {
   blockRange?: bigint | undefined;
 };
 
-/** A task's state from its events. Throws {@link TaskNotFoundError} if there is none. */
+/** A task's state from its events. Throws `TaskNotFoundError` if there is none, `EndpointError` if the endpoint lacks the events of one. */
 export async function getTask(
   client: MusterClient,
   { id, fromBlock, toBlock, blockRange, ...muster }: GetTaskParameters,
 ): Promise<Task> {
   const { address } = muster;
+  const named = fromBlock !== undefined || toBlock !== undefined;
   fromBlock ??= await birthOf(client, muster);
   const events = await getEvents(client, { address, id, fromBlock, toBlock: toBlock ?? (await newest(client)), blockRange });
   const task = events.reduce<Task | undefined>(follow, undefined);
-  if (!task) throw new TaskNotFoundError(id, fromBlock);
+  if (!task) throw await missing(client, address, id, fromBlock, named);
   return task;
 }
 

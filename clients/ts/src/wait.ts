@@ -9,8 +9,8 @@ import type { MusterClient, MusterParameters } from "./client.js";
 import type { SenderParameters } from "./contract.js";
 import { dispatchFor } from "./dispatch.js";
 import { NEVER, birthOf, newest, patiently } from "./endpoint.js";
-import { TaskGoneError, TaskNotFoundError, WaitTimeoutError, passing } from "./errors.js";
-import { type Concerning, decode, getEvents } from "./events.js";
+import { TaskGoneError, TaskNotFoundError, WaitTimeoutError, noLogs, passing } from "./errors.js";
+import { type Concerning, decode, getEvents, missing } from "./events.js";
 import { type EndedTask, type Task, follow, hasEnded } from "./life.js";
 import type { MusterEvent } from "./types.js";
 
@@ -103,11 +103,13 @@ interface Waiter {
   id: bigint;
   /** Undefined until Muster's first block is known. */
   from: bigint | undefined;
+  /** Whether the caller has named the first block. */
+  named: boolean;
   cursor: bigint | undefined;
   task: Task | undefined;
   /** The task's events. */
   known: MusterEvent[];
-  /** The task before the chain was reorganised, and the number of answers without it since. */
+  /** The task before the chain was reorganised, and the number of answers without it since, or from the beginning. */
   lost: Task | undefined;
   misses: number;
   until: Until;
@@ -145,6 +147,8 @@ const PART = 16;
  * lack a known task before it counts as gone, because one node of the endpoint may lag behind another.
  */
 const LOOKS = 16;
+/** Likewise for a task that the contract does not have either. */
+const FEW = 4;
 /** How many blocks earlier than before a reorganisation a task may lie after it. Beyond that its transaction's receipt says where. */
 const EARLIER = 256n;
 
@@ -182,6 +186,7 @@ export function waitForTask<until extends Until = "ended">(
     const waiter: Waiter = {
       id,
       from: fromBlock,
+      named: fromBlock !== undefined,
       cursor: fromBlock,
       task: undefined,
       known: [],
@@ -255,7 +260,7 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
       try {
         const events = await getEvents(client, { address, id: asking.map(({ id }) => id), fromBlock, toBlock, blockRange });
         const known = asking.map(({ task }) => task);
-        for (const waiter of asking) if (waiters.has(waiter) && take(waiter, events, fromBlock, toBlock)) await seek(client, address, waiter);
+        for (const waiter of asking) if (waiters.has(waiter) && take(waiter, events, fromBlock, toBlock)) await (waiter.lost ? seek : miss)(client, address, waiter);
         if (asking.some(({ task }, i) => task !== known[i])) poll.heard = Date.now();
       } catch (error) {
         refuse(error, asking);
@@ -270,7 +275,7 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
   }
 }
 
-/** Advances a task by the events of some blocks, of which the first may be known already. Returns whether it seems to be gone. */
+/** Advances a task by the events of some blocks, of which the first may be known already. Returns whether it seems to be gone, or never created. */
 function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock: bigint): boolean | void {
   // The answer has the events of other waits, too.
   const own = events.filter(({ args }) => "id" in args && args.id === waiter.id);
@@ -297,7 +302,7 @@ function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock:
   // The id may now belong to another task.
   if (lost && (task ? task.hash !== lost.hash : toBlock >= lost.createdIn && ++waiter.misses >= LOOKS)) return true;
   if (!task && lost) waiter.cursor = waiter.from;
-  else if (!task) waiter.fail(new TaskNotFoundError(waiter.id, waiter.from!));
+  else if (!task) return true;
   else if (hasEnded(task) || (waiter.until === "placed" && task.status !== "pending")) {
     if (waiter.drawing) void waiter.drawing.then(() => waiter.done(task));
     else waiter.done(task);
@@ -306,6 +311,16 @@ function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock:
 
 /** Asks for all of a task's events again, from a block on. */
 const restart = (waiter: Waiter, from: bigint): void => void Object.assign(waiter, { task: undefined, known: [], misses: 0, from, cursor: from });
+
+/** Counts an answer without a task that was never seen, and fails its wait if the endpoint has had time enough. */
+async function miss(client: MusterClient, address: Address, waiter: Waiter): Promise<void> {
+  const { id, misses } = waiter;
+  restart(waiter, waiter.from!);
+  waiter.misses = misses + 1;
+  if (waiter.misses !== FEW && waiter.misses < LOOKS) return;
+  const error = await missing(client, address, id, waiter.from!, waiter.named);
+  if (waiter.misses >= LOOKS || (error instanceof TaskNotFoundError && !error.exists)) waiter.fail(error);
+}
 
 /** Goes on with a task that seems to be gone if the transaction which created it is in the chain. Otherwise its wait fails. */
 async function seek(client: MusterClient, address: Address, waiter: Waiter): Promise<void> {
@@ -317,8 +332,10 @@ async function seek(client: MusterClient, address: Address, waiter: Waiter): Pro
   });
   const logs = receipt?.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()) ?? [];
   const ids = decode(logs).flatMap(({ eventName, args }) => (eventName === "TaskCreated" ? [args.id] : []));
-  if (ids.includes(waiter.id)) restart(waiter, receipt!.blockNumber);
-  else waiter.fail(new TaskGoneError(lost, ids));
+  const { blockNumber } = receipt ?? {};
+  if (!ids.includes(waiter.id)) waiter.fail(new TaskGoneError(lost, ids));
+  else if (waiter.from === blockNumber && !waiter.task) waiter.fail(noLogs(waiter.id, blockNumber!));
+  else restart(waiter, blockNumber!);
 }
 
 const isUndrawn = (task: Task | undefined): task is Task & { status: "pending" | "sampled" } =>

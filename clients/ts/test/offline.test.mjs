@@ -16,7 +16,7 @@ import { openInput, openWith } from "../dist/private.js";
 import { cidOf } from "../dist/stores/ipfs.js";
 import { commitmentOf, saltOf, sealResult } from "../dist/seal.js";
 import { StreamProblemError, answerTexts, streamReader } from "../dist/stream.js";
-import { lotOf } from "../dist/verify/index.js";
+import { gather, lotOf } from "../dist/verify/index.js";
 
 const { digestOf, modelId, objectName, openResult, parse, stringify } = muster;
 const ADDRESS = `0x${"5a".repeat(20)}`;
@@ -285,6 +285,13 @@ test("query keys are plain JSON, one for each question", () => {
 
 // ---------------------------------------------------------------- endpoints
 
+const itemOf = (name) => musterAbi.find((item) => item.name === name);
+/** An answer to `overview`: so many tasks have been created. */
+const overviewOf = (tasks) => {
+  const empty = (type) => (type === "address" ? ADDRESS : type === "bool" ? false : Number(type.slice(4)) > 48 ? 0n : 0);
+  const fields = itemOf("overview").outputs[0].components.map(({ name, type }) => [name, empty(type)]);
+  return encodeFunctionResult({ abi: musterAbi, functionName: "overview", result: { ...Object.fromEntries(fields), tasks } });
+};
 const PAUSED = musterAbi.find(({ type, name }) => type === "event" && name === "NodePaused");
 /** An endpoint with `head` blocks, in each hundredth of which a node is paused; a method's answer may be another. */
 function chain(head, answers = {}) {
@@ -297,6 +304,7 @@ function chain(head, answers = {}) {
   const node = {
     eth_chainId: () => "0x1",
     eth_getTransactionReceipt: () => null,
+    eth_call: () => overviewOf(0n),
     eth_blockNumber: () => toHex(head),
     eth_getCode: (_, block) => ((block === "latest" ? head : Number(block)) >= 12_345 ? "0x60" : "0x"),
     eth_getLogs: ({ fromBlock, toBlock, topics: [names] }) => {
@@ -449,7 +457,6 @@ test("events are looked for from Muster's own block on: told, or found by its co
 
 // ---------------------------------------------------------------- waits and watches
 
-const itemOf = (name) => musterAbi.find((item) => item.name === name);
 const SENDER = `0x${"11".repeat(20)}`;
 const created = (id, block, transaction, more = {}) => ({
   ...{ eventName: "TaskCreated", block, transaction },
@@ -480,17 +487,12 @@ function ledger(state, answers = {}) {
     const zero = { cumulativeGasUsed: "0x0", effectiveGasPrice: "0x0", gasUsed: "0x0", from: SENDER, to: ADDRESS, type: "0x2", logsBloom: "0x", contractAddress: null };
     return own.length ? { ...own[0], ...zero, status: "0x1", logs: own } : null;
   };
-  const overview = () => {
-    const fields = itemOf("overview").outputs[0].components.map(({ name, type }) => [name, /int(64|1..|256)$/.test(type) ? 0n : /^u?int/.test(type) ? 0 : type === "bool" ? false : ADDRESS]);
-    const result = { ...Object.fromEntries(fields), tasks: state.tasks };
-    return encodeFunctionResult({ abi: musterAbi, functionName: "overview", result });
-  };
   const answering = {
     eth_blockNumber: () => toHex(state.head),
     eth_getCode: () => "0x60",
     eth_getLogs: (filter) => logs().filter((log) => isAsked(log, filter)),
     eth_getTransactionReceipt: receipt,
-    eth_call: overview,
+    eth_call: () => overviewOf(state.tasks),
   };
   return chain(0, Object.fromEntries(Object.entries(answering).map(([name, own]) => [name, (...params) => answers[name]?.(...params) ?? own(...params)])));
 }
@@ -526,6 +528,27 @@ for (const block of [280, 20]) {
     assert.equal(endpoint.count("eth_getTransactionReceipt"), block === 20 ? 1 : 0);
   });
 }
+
+test("a task whose logs an endpoint lacks is not said to be none", async () => {
+  const state = { head: 300, events: [created(1n, 290, 5), cancelled(1n, 295, 6)], tasks: 1n };
+  let lacking = Number.POSITIVE_INFINITY;
+  const endpoint = ledger(state, { eth_getLogs: () => (lacking-- > 0 ? [] : undefined) });
+  const isLacking = (error) => error instanceof muster.EndpointError && error.setting === "transport" && /created task 1, and the endpoint has no logs of it since block 0/.test(error.message);
+  const question = { address: ADDRESS, id: 1n };
+  await assert.rejects(muster.getTask(endpoint.client, question), isLacking);
+  await assert.rejects(gather(endpoint.client, question), isLacking);
+  assert.ok(isLacking(await mining(state, muster.waitForTask(endpoint.client, { ...question, timeout: 20_000 }))));
+  // Where the caller has named the block it may be the wrong one.
+  const late = { ...question, fromBlock: 299n };
+  for (const ask of [muster.getTask, muster.waitForTask]) {
+    await assert.rejects(ask(endpoint.client, late), (error) => error instanceof muster.TaskNotFoundError && error.exists && /earlier block/.test(error.message));
+  }
+  // A node that lags behind has them later.
+  lacking = 6;
+  assert.equal((await mining(state, muster.waitForTask(endpoint.client, { ...question, timeout: 20_000 }))).status, "cancelled");
+  const none = (error) => error instanceof muster.TaskNotFoundError && !error.exists;
+  for (const ask of [muster.getTask, muster.waitForTask]) await assert.rejects(ask(endpoint.client, { ...question, id: 2n }), none);
+});
 
 test("of a task that is gone it is said whether its transaction created it under another id", async () => {
   for (const [events, ids] of [[[], []], [[created(1n, 290, 7)], []], [[created(1n, 290, 7), created(2n, 290, 5)], [2n]]]) {

@@ -2,8 +2,7 @@
 import { type Hash, type RpcLog, formatLog, numberToHex, parseEventLogs, toEventSelector } from "viem";
 import type { MusterClient } from "../client.js";
 import { birthOf, logsOf, newest, patiently } from "../endpoint.js";
-import { TaskNotFoundError } from "../errors.js";
-import { getEvents } from "../events.js";
+import { getEvents, missing } from "../events.js";
 import { musterAbi } from "../generated/abi.js";
 import * as numbers from "../generated/numbers.js";
 import { getParameter } from "../reads.js";
@@ -61,7 +60,7 @@ export async function gather(client: MusterClient, parameters: GatherParameters)
   const birth = await birthOf(client, parameters);
   const fromBlock = parameters.fromBlock ?? birth;
   const events = await getEvents(client, { address, id, fromBlock, toBlock, blockRange });
-  if (!events.length) throw new TaskNotFoundError(id, fromBlock);
+  if (!events.length) throw await missing(client, address, id, fromBlock, (parameters.fromBlock ?? parameters.toBlock) !== undefined);
   const decode = (logs: RpcLog[]) => parseEventLogs({ abi: musterAbi, logs: logs.map((log) => formatLog(log)), strict: true }) as MusterEvent[];
   const ask = async (fromBlock: bigint, toBlock: bigint, topics: `0x${string}`[]) =>
     decode(await logsOf(client, { address, fromBlock, toBlock, blockRange }, [topics]));
