@@ -23,6 +23,8 @@ def serve(name, version, kinds, stack, run, streams=False):
     os.dup2(2, 1)
 
     def say(what, **values):
+        # A reason may repeat half a surrogate pair of an input, which no UTF-8 has.
+        values = {key: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for key, value in values.items()}
         print(json.dumps({what: values}), file=answers, flush=True)
 
     def shown(task):
@@ -43,10 +45,16 @@ def serve(name, version, kinds, stack, run, streams=False):
             say("failed", id=task["id"], fault="node", reason=f"{type(error).__name__}: {error}"[:1000])
 
 
+# The longest input that is read as JSON, in bytes: in memory it may take thirty times as much.
+LONGEST = 16 << 20
+
+
 def read_json(path):
     """The object in an input file."""
     with open(path, "rb") as file:
-        text = file.read()
+        text = file.read(LONGEST + 1)
+    if len(text) > LONGEST:
+        raise TaskFault(f"the input is longer than {LONGEST} bytes")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -294,7 +294,7 @@ class ComfyUI(unittest.TestCase):
 
     def setUp(self):
         test = self
-        self.drawn, self.asked, self.looked, self.depth, self.trouble, self.free = {}, [], {}, b"\x08\x02", None, 20 << 30
+        self.drawn, self.asked, self.looked, self.depth, self.trouble, self.free, self.output = {}, [], {}, b"\x08\x02", None, 20 << 30, None
 
         def chunk(name, body):
             return len(body).to_bytes(4, "big") + name + body + zlib.crc32(name + body).to_bytes(4, "big")
@@ -351,6 +351,8 @@ class ComfyUI(unittest.TestCase):
                 which = f"id-{len(test.asked)}"
                 test.asked.append(graph)
                 test.drawn[which] = graph
+                if test.output:
+                    (test.output / f"{graph['5']['inputs']['filename_prefix']}_00001_.png").write_bytes(b"")
                 self.say(200, {"prompt_id": which, "number": len(test.asked), "node_errors": {}})
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -391,6 +393,18 @@ class ComfyUI(unittest.TestCase):
                 self.assertEqual(executor.run(*task)[0], "done")
         self.assertEqual(executor.ended, 0)
 
+    def test_images_are_removed_from_the_servers_disk(self):
+        self.output = Path(self.place.name) / "output"
+        self.output.mkdir()
+        with Executor(*self.command(None, "--output", self.output)) as executor:
+            self.assertEqual(executor.run("images", {"prompt": "a"}, units=3)[0], "done")
+        self.assertEqual(list(self.output.iterdir()), [])
+        # Of another folder it says so.
+        with Executor(*self.command(None, "--output", self.place.name)) as executor:
+            fault, reason = executor.run("images", {"prompt": "a"})
+            self.assertEqual(fault, "node")
+            self.assertIn("cannot be removed from ComfyUI's output folder", reason)
+
     def test_whose_fault_it_is(self):
         with Executor(*self.command()) as executor:
             for given in (
@@ -398,6 +412,11 @@ class ComfyUI(unittest.TestCase):
                 {"prompt": "a", "steps": 0}, {"prompt": "a", "sampler": "x"}, {"prompt": "a", "guidance": 3}, {"prompt": "a", "negative_prompt": "b"},
             ):  # fmt: skip
                 self.assertEqual(executor.run("images", given)[0], "task", given)
+            # Half a pair of surrogates, which no line of UTF-8 has.
+            fault, reason = executor.run("images", {"prompt": "a", "\ud800": 1})
+            self.assertEqual((fault, reason.encode()), ("task", b"the input has unknown fields: ?"))
+            fault, reason = executor.run("images", {"prompt": "a" * (16 << 20)})
+            self.assertEqual((fault, reason), ("task", f"the input is longer than {16 << 20} bytes"))
             self.assertEqual(executor.run("images", {"prompt": "a"}, units=5)[0], "task")
             self.assertEqual(self.asked, [], "ComfyUI was asked for what is no task")
             self.assertEqual(executor.run("images", {"prompt": "a"}, models=["another"])[0], "node")

@@ -84,8 +84,9 @@ impl Container {
         for place in self.read.iter().chain(&cache) {
             say(&["--mount", &bind(place, ",readonly")]);
         }
-        for (key, value) in &settings.environment {
-            say(&["--env", &format!("{key}={value}")]);
+        // Each with the value that the runtime has itself: other users can read its command line.
+        for key in settings.environment.keys() {
+            say(&["--env", key]);
         }
         if let Some(place) = &settings.directory {
             say(&["--workdir", &place.display().to_string()]);
@@ -193,7 +194,7 @@ mod tests {
             "--mount type=bind,source=/exchange,target=/exchange",
             "source=/w,target=/w,readonly",
             "source=/cache,target=/cache,readonly",
-            "--env HF_HOME=/cache",
+            "--env HF_HOME ",
             "ours python3 executor.py",
         ] {
             assert!(line.contains(part), "{part} is not in {line}");

@@ -516,7 +516,8 @@ async fn below(muster: &Muster, holder: &Holder, least: U256) -> Option<String> 
 }
 
 async fn machine(config: &Config, node: &config::Node, found: &mut Findings) -> Option<Name> {
-    let gpu = match gpu::find(node) {
+    let asked = node.clone();
+    let gpu = match gpu::answered(move || gpu::find(&asked)).await {
         Ok(gpu) => gpu,
         Err(error) => {
             found.bad(&format!("GPU: {error:#}"), "check `nvidia-smi -L`, or describe the GPU by `gpu_name` and `vram`");
@@ -537,7 +538,11 @@ async fn machine(config: &Config, node: &config::Node, found: &mut Findings) -> 
     if !apart::is_apart(&node.executor) {
         note("executor: it runs as the agent's own user, and could read its keys: set `user` or `container`");
     }
-    let before = gpu::look(&gpu).ok().flatten();
+    let vitals = || {
+        let gpu = gpu.clone();
+        gpu::answered(move || gpu::look(&gpu))
+    };
+    let before = vitals().await.ok().flatten();
     let mut executor = Executor::new(&node.name, &node.executor);
     executor.see(gpu.uuid.clone());
     match executor.start().await {
@@ -571,7 +576,7 @@ async fn machine(config: &Config, node: &config::Node, found: &mut Findings) -> 
     };
     let begun = Instant::now();
     let examined = examined.await;
-    if let (Some(before), Ok(Some(after))) = (before, gpu::look(&gpu)) {
+    if let (Some(before), Ok(Some(after))) = (before, vitals().await) {
         match after.used.saturating_sub(before.used) >> 20 {
             0 => note("GPU: the executor's tasks took none of its memory: does it use this card?"),
             taken => good(&format!("GPU: the executor has {taken} MiB of it, of {} MiB", after.total >> 20)),

@@ -87,6 +87,8 @@ pub struct Card {
     executor: Mutex<Executor>,
     queue: std::sync::Mutex<Queue>,
     changed: Notify,
+    /// Whether it is stopped after each task.
+    once: bool,
 }
 
 #[derive(Default)]
@@ -130,7 +132,8 @@ enum Attempt {
 impl Card {
     /// One without waiting tasks.
     pub fn new(executor: Executor) -> Self {
-        Self { executor: Mutex::new(executor), queue: std::sync::Mutex::default(), changed: Notify::new() }
+        let once = executor.settings.once;
+        Self { executor: Mutex::new(executor), queue: std::sync::Mutex::default(), changed: Notify::new(), once }
     }
 
     /// The executor as soon as it is free, before all waiting tasks.
@@ -184,7 +187,7 @@ impl Card {
             Ok(Ok(ran)) => ran,
             Ok(Err(error)) => {
                 // The executor is unusable. Another task may have started a new one meanwhile.
-                self.executor.lock().await.stop_start(start);
+                self.stop_start(start).await;
                 let reason = format!("{error:#}");
                 if self.queue().beside {
                     return Some(Attempt::Lost(reason));
@@ -192,16 +195,26 @@ impl Card {
                 Ran::Failed(Fault::Node, reason)
             }
             Err(_) => {
-                self.executor.lock().await.stop_start(start);
+                self.stop_start(start).await;
                 Ran::Failed(Fault::Time, "it was not done in time".into())
             }
         };
-        let mut executor = self.executor.lock().await;
-        if executor.settings.once {
-            executor.stop();
+        if self.once {
+            self.executor.lock().await.stop();
         }
-        drop((executor, turn));
+        drop(turn);
         Some(Attempt::Ran(ran))
+    }
+
+    /// Stops the start of the executor that a task was given to. Does not wait for somebody who starts it anew, for as long as its model
+    /// loads: that start has ended already.
+    async fn stop_start(&self, start: Option<u64>) {
+        if start.is_none() {
+            return;
+        }
+        if let Ok(mut executor) = timeout(Duration::from_secs(1), self.executor.lock()).await {
+            executor.stop_start(start);
+        }
     }
 
     fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
@@ -722,9 +735,7 @@ async fn lost(gpu: Option<&str>) -> String {
     let Some(gpu) = gpu else { return std::future::pending().await };
     loop {
         tokio::time::sleep(LOOK).await;
-        let asked = gpu.to_string();
-        // The library may hang together with the card.
-        if let Ok(Some(why)) = tokio::task::spawn_blocking(move || gpu::lost(&asked)).await {
+        if let Some(why) = gpu::lost(gpu).await {
             return why;
         }
     }
@@ -882,6 +893,26 @@ mod tests {
     fn run(place: &Path) -> Run {
         let (input, output) = (place.join("input"), place.join("output"));
         Run { id: "17".into(), kind: "gpt".into(), units: 1, models: vec![], input, output, deadline: 0 }
+    }
+
+    /// Another task has the executor started anew, which takes as long as its model loads.
+    #[tokio::test]
+    async fn a_task_whose_executor_is_being_started_ends_in_its_time() {
+        let settings = toml::from_str("command = [\"sh\", \"-c\", \"sleep 1000\"]\nready_within = 900").unwrap();
+        let card = Arc::new(Card::new(Executor::new("test", &settings)));
+        card.queue().at_once = 2;
+        let place = tempfile::tempdir().unwrap();
+        let (first, second) = (run(place.path()), Run { id: "18".into(), ..run(place.path()) });
+        std::fs::write(&first.input, "").unwrap();
+        let starts = card.clone();
+        let starting =
+            tokio::spawn(async move { starts.run(&first, Instant::now() + Duration::from_mins(15), false, None).await });
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let begun = Instant::now();
+        let ran = card.run(&second, begun + Duration::from_secs(1), false, None).await;
+        assert_eq!(ran, Some(Ran::Failed(Fault::Time, "it was not done in time".into())));
+        assert!(begun.elapsed() < Duration::from_mins(2), "{:?}", begun.elapsed());
+        starting.abort();
     }
 
     /// Only root becomes another user without more configuration; `games` is a user of every Debian, with a group of its name.

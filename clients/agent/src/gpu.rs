@@ -1,8 +1,13 @@
 //! The GPU: its identity, and whether it still answers. NVIDIA's library is loaded when needed; without it the configuration
 //! describes the GPU.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
 use anyhow::{anyhow, bail, Context, Result};
 use nvml_wrapper::{Device, Nvml};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::config;
 
@@ -36,6 +41,50 @@ pub struct Found {
     pub gpu: Gpu,
     /// Whether it is divided (MIG): its parts are described by hand.
     pub divided: bool,
+}
+
+/// The longest time that NVIDIA's library may take for an answer. Without its persistence mode it starts every card first.
+pub const LONGEST: Duration = Duration::from_secs(30);
+/// Most questions without an answer.
+const OPEN: usize = 16;
+
+/// Questions without an answer yet.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// Asks NVIDIA's library in a thread of its own: where a card has failed, the driver may never answer. Nothing waits for that thread, not
+/// even the end of the process.
+pub fn ask<T: Send + 'static>(question: impl FnOnce() -> Result<T> + Send + 'static) -> oneshot::Receiver<Result<T>> {
+    let (tell, told) = oneshot::channel();
+    if ASKED.fetch_add(1, Relaxed) >= OPEN {
+        ASKED.fetch_sub(1, Relaxed);
+        drop(tell.send(Err(silent())));
+        return told;
+    }
+    let asking = std::thread::Builder::new().name("gpu".into()).spawn(move || {
+        let answer = question();
+        ASKED.fetch_sub(1, Relaxed);
+        drop(tell.send(answer));
+    });
+    if asking.is_err() {
+        ASKED.fetch_sub(1, Relaxed);
+    }
+    told
+}
+
+/// The error of a library that takes too long.
+pub fn silent() -> anyhow::Error {
+    anyhow!("NVIDIA's library does not answer")
+}
+
+/// Asks NVIDIA's library, and waits no longer than [`LONGEST`].
+///
+/// # Errors
+/// The question's own, or that there is no answer.
+pub async fn answered<T: Send + 'static>(question: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    match timeout(LONGEST, ask(question)).await {
+        Ok(Ok(answer)) => answer,
+        _ => Err(silent()),
+    }
 }
 
 /// All cards that NVIDIA's library knows.
@@ -87,8 +136,9 @@ pub fn find(node: &config::Node) -> Result<Gpu> {
 }
 
 /// The reason why a card is lost; `None` while it answers, or without the library.
-pub fn lost(uuid: &str) -> Option<String> {
-    look(&Gpu { name: String::new(), vram: 0, uuid: Some(uuid.into()) }).err().map(|error| format!("{error:#}"))
+pub async fn lost(uuid: &str) -> Option<String> {
+    let gpu = Gpu { name: String::new(), vram: 0, uuid: Some(uuid.into()) };
+    answered(move || look(&gpu)).await.err().map(|error| format!("{error:#}"))
 }
 
 /// Checks a GPU; an error means that it is lost. Nothing is known of one that the configuration describes.

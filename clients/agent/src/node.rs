@@ -344,7 +344,7 @@ impl Node {
         shared.watch_tasks(number, jobs.iter().map(|job| job.task).collect());
         self.report_models(&view).await?;
         if let Some(gpu) = &self.gpu {
-            self.watchdog.look(&self.ready.answers, gpu)?;
+            self.watchdog.look(&self.ready.answers, gpu).await?;
         }
         self.is_judged(view.status)?;
         self.tell_rest(&view, head.timestamp);
@@ -540,7 +540,12 @@ impl Node {
             // Given up because a node was behind, and running all the same.
             let given_up = |job: &Job| job.is_given_up() && job.stage == Stage::Over;
             let goes_on = matches!(task.status, 4 | 5) || matches!(task.status, 3 | 6) && !late(task, head);
-            behind = known.as_ref().is_some_and(|job| job.stage == Stage::Over && !given_up(job));
+            // Likewise one that is answered, and still to be answered there.
+            let answered = matches!(task.status, 3 | 6);
+            behind = known.as_ref().is_some_and(|job| match job.stage {
+                Stage::Over => !given_up(job),
+                stage => stage >= Stage::Committed && answered,
+            });
             if known.as_ref().is_none_or(|job| given_up(job) && goes_on) {
                 let mut job = Job::new(number, task.id, task.deadline, task.redundancy, task.group);
                 if matches!(task.status, 4 | 5) {

@@ -7,6 +7,8 @@ use alloy::sol_types::SolCall;
 use anyhow::Result;
 use muster_client::{pause, show_amount, Fate, Head, IMuster};
 use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::answers::{stamp, Answers, Called};
 use crate::chain::Chain;
@@ -19,6 +21,8 @@ pub use muster_client::pause::{BALANCE, DISK, DRAIN, FAILURES, GPU, JUDGED, SELF
 
 /// How often the GPU is checked.
 const LOOK: Duration = Duration::from_secs(5);
+/// The time in which a GPU usually answers.
+const AT_ONCE: Duration = Duration::from_millis(50);
 /// The highest fee cap of a transaction as a multiple of the base fee, see `Sending::fee_percent`.
 const FEE: u64 = 2;
 /// The name of the fact that identifies the agent's own pause of the node; `no` once that one is over.
@@ -55,17 +59,34 @@ pub async fn doubt(chain: &Chain, journal: &Journal, number: u32) -> Result<bool
 #[derive(Default)]
 pub struct Watchdog {
     looked: Option<Instant>,
+    /// A question about the GPU without an answer yet.
+    asked: Option<oneshot::Receiver<Result<Option<gpu::Vitals>>>>,
 }
 
 impl Watchdog {
-    /// Checks the GPU.
-    pub fn look(&mut self, answers: &Answers, gpu: &Gpu) -> Result<()> {
-        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
-            return Ok(());
-        }
-        self.looked = Some(Instant::now());
+    /// Checks the GPU. A library that takes long holds up nothing: its answer counts at a later look.
+    pub async fn look(&mut self, answers: &Answers, gpu: &Gpu) -> Result<()> {
+        let mut asked = match (self.asked.take(), self.looked) {
+            (Some(asked), _) => asked,
+            (None, Some(looked)) if looked.elapsed() < LOOK => return Ok(()),
+            _ => {
+                self.looked = Some(Instant::now());
+                let gpu = gpu.clone();
+                gpu::ask(move || gpu::look(&gpu))
+            }
+        };
+        let said = match timeout(AT_ONCE, &mut asked).await {
+            Ok(said) => said.unwrap_or_else(|_| Err(gpu::silent())),
+            Err(_) => {
+                self.asked = Some(asked);
+                if self.looked.is_some_and(|looked| looked.elapsed() < gpu::LONGEST) {
+                    return Ok(());
+                }
+                Err(gpu::silent())
+            }
+        };
         let metrics = OfNode(&answers.shared.metrics, &answers.name);
-        match gpu::look(gpu) {
+        match said {
             Ok(vitals) => {
                 if let Some(vitals) = vitals {
                     metrics.set("gpu_memory_used_bytes", vitals.used as f64);

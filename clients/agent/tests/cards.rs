@@ -224,6 +224,15 @@ async fn a_card_that_falls_off_the_bus_takes_its_node_out_before_its_task_times_
     let id = site.task(&application, spec(), "when it is back", 70_000).await;
     succeeds(id).await;
 
+    // The driver hangs, and everything that asks it: the agent goes on, and takes the node out.
+    let hangs = place.join("cards.hangs");
+    fs::write(&hangs, "").unwrap();
+    site.until("it is paused again", async || (status().await == 5).then_some(())).await;
+    assert!(metric("gpu_lost", "") == Some(1.0) && metric("paused_by_agent", ",why=\"gpu\"") == Some(1.0), "{}", card.log());
+    assert!(card.log().contains("the GPU is lost: NVIDIA's library does not answer"), "{}", card.log());
+    fs::remove_file(&hangs).unwrap();
+    site.until("it is back again", async || (status().await == 1).then_some(())).await;
+
     // A newcomer is told the earnings of others with a card like this, and the names of their nodes; also by an endpoint that gives the events
     // of few blocks at once. An endpoint without events still tells the names.
     let config = place.join("agent.toml");

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy::primitives::U256;
+use alloy::sol_types::SolCall;
 use muster_client::{fetcher, Account, Event, IMuster};
-use muster_fleet::site::{gpt, journal, Agent, Running, Site};
+use muster_fleet::site::{gpt, journal, Agent, Running, Site, VRAM};
+use muster_fleet::world::LEAST;
 use serde_json::{json, Value};
 
 /// Methods whose answers depend on a block, and where their parameters name it.
@@ -24,6 +26,8 @@ struct Endpoint {
     url: String,
     /// The newest block that it shows; 0 for the other's.
     shows: Arc<AtomicU64>,
+    /// The block by which it says what a node runs; 0 for the newest.
+    lags: Arc<AtomicU64>,
     /// The most blocks whose events it gives at once, and milliseconds that it takes for that; 0 for no limit.
     gives: Arc<AtomicU64>,
     takes: Arc<AtomicU64>,
@@ -40,11 +44,11 @@ impl Endpoint {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (client, to) = (fetcher().unwrap(), to.to_string());
-        let [shows, gives, takes, asked] = [(); 4].map(|()| Arc::<AtomicU64>::default());
-        let (newest, most, slow, count) = (shows.clone(), gives.clone(), takes.clone(), asked.clone());
+        let [shows, lags, gives, takes, asked] = [(); 5].map(|()| Arc::<AtomicU64>::default());
+        let (newest, late, most, slow, count) = (shows.clone(), lags.clone(), gives.clone(), takes.clone(), asked.clone());
         let answer = move |body: String| {
             let (client, to) = (client.clone(), to.clone());
-            let [newest, most, slow] = [&newest, &most, &slow].map(|one| one.load(Ordering::SeqCst));
+            let [newest, late, most, slow] = [&newest, &late, &most, &slow].map(|one| one.load(Ordering::SeqCst));
             let count = count.clone();
             async move {
                 let mut asked: Value = serde_json::from_str(&body).unwrap();
@@ -65,6 +69,10 @@ impl Endpoint {
                             return answer(Value::Null);
                         }
                     }
+                }
+                let running = alloy::hex::encode(IMuster::runningTaskCall::SELECTOR);
+                if late > 0 && method == "eth_call" && asked["params"][0].to_string().contains(&running) {
+                    asked["params"][1] = json!(format!("{late:#x}"));
                 }
                 if method == "eth_getLogs" {
                     count.fetch_add(1, Ordering::SeqCst);
@@ -87,7 +95,7 @@ impl Endpoint {
         };
         let app = axum::Router::new().route("/", axum::routing::post(answer));
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-        Self { url, shows, gives, takes, asked }
+        Self { url, shows, lags, gives, takes, asked }
     }
 }
 
@@ -147,6 +155,46 @@ async fn what_an_endpoint_did_not_show_for_minutes_is_revealed_when_it_shows_it(
     endpoint.shows.store(0, Ordering::SeqCst);
     site.event("it is paid", |event| matches!(event, Event::TaskSucceeded(e) if e.id == id).then_some(())).await;
     assert_eq!(agent.runs(), 1, "{}", agent.log());
+}
+
+/// Of a provider's machines, the one that is asked for the node's task is seconds behind.
+#[tokio::test]
+async fn a_task_that_came_with_a_commitment_is_kept_while_an_endpoint_shows_the_one_before() {
+    let mut site = Site::new(&[("scorePool", 3)]).await;
+    let (endpoint, agent, _running) = working(&mut site).await;
+    let own = site.node_of(agent.key).await;
+    for node in [own + 1, own + 2] {
+        let join = IMuster::joinCall { gpuName: format!("the GPU of {node}"), vram: VRAM, models: vec![] };
+        // A new name costs a hundredth of the least stake.
+        site.account(2 * LEAST).await.call(join, U256::from(LEAST + LEAST / 100)).await.unwrap();
+    }
+    let application = site.account(10_000_000).await;
+    let drawn = async |what: &str, is: &dyn Fn(&Event) -> bool| {
+        site.until(what, async || {
+            // Somebody else may have made the draw.
+            let _ = application.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await;
+            site.events().await.iter().any(is).then_some(())
+        })
+        .await;
+    };
+    agent.behave("slow 10");
+    let first = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(2) }, "three at once", 300_000).await;
+    drawn("it is a member", &|event| matches!(event, Event::MemberStarted(e) if (e.id, e.node) == (first, own))).await;
+    let second = site.task(&application, gpt(0), "the next", 100_000).await;
+    drawn("it is queued", &|event| matches!(event, Event::TaskQueued(e) if e.id == second)).await;
+    let mut before = 0;
+    site.until("it commits, and has the next task", async || {
+        let newest = head(&site).await;
+        let has = site.events().await.iter().any(|event| matches!(event, Event::TaskStarted(e) if e.id == second));
+        before = if has { before } else { newest };
+        has.then_some(())
+    })
+    .await;
+    endpoint.lags.store(before, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    endpoint.lags.store(0, Ordering::SeqCst);
+    site.event("it is paid", |event| matches!(event, Event::TaskSucceeded(e) if e.id == second).then_some(())).await;
+    assert!(agent.runs() == 2 && !agent.log().contains("is over: lost"), "{}", agent.log());
 }
 
 /// Ten blocks at a time, as the cheapest plans of providers have it: how a task was created is searched for too long.

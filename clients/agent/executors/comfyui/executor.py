@@ -101,6 +101,7 @@ def main():
     given.add_argument("--largest", type=int, default=1_024, help="pixels of a side at most")
     given.add_argument("--ready-within", type=float, default=600, help="seconds until ComfyUI must answer")
     given.add_argument("--request-within", type=float, default=3_600, help="seconds that one image may take")
+    given.add_argument("--output", type=Path, help="ComfyUI's output folder; images are removed from it, which stay for ever otherwise")
     given = given.parse_args(own)
     workflow = json.loads(given.workflow.read_text())
     text = json.dumps(workflow)
@@ -135,7 +136,13 @@ def main():
         if len(images) != 1:
             raise RuntimeError(f"the workflow came to {len(images)} images, not one: {json.dumps(done.get('status'))[:500]}")
         where = {name: images[0].get(name, "") for name in ("filename", "subfolder", "type")}
-        return plain(server.ask(f"view?{urllib.parse.urlencode(where)}"))
+        image = plain(server.ask(f"view?{urllib.parse.urlencode(where)}"))
+        if given.output:
+            try:
+                (given.output / where["subfolder"] / where["filename"]).unlink()
+            except OSError as error:
+                raise RuntimeError(f"the image cannot be removed from ComfyUI's output folder: {error}") from None
+        return image
 
     def run(task):
         others = [other for other in task["models"] if other != given.name]
