@@ -22,7 +22,7 @@ export type WatchEventsParameters = MusterParameters &
     /** The first block looked at: the last `next` of `onEvents`. The next block if left out. */
     fromBlock?: bigint | undefined;
     /**
-     * Gets events in their order, each once. `next` is the block to begin with after a restart: store it once the events are dealt
+     * Gets events in their order, each once; later those that the endpoint lacked at first, or that a reorganisation moved. `next` is the block to begin with after a restart: store it once the events are dealt
      * with. A promise is awaited before more is asked for; if it rejects, the same events come again.
      */
     onEvents: (events: MusterEvent[], next: bigint) => void | Promise<void>;
@@ -34,20 +34,30 @@ export type WatchEventsParameters = MusterParameters &
     blockRange?: bigint | undefined;
   };
 
+/** The blocks that a watch asks about again, because one node of the endpoint may lag behind another. */
+const AGAIN = 32n;
+
 /** Watches a subject's events from a cursor on. Returns a function that ends it. */
 export function watchEvents(
   client: MusterClient,
   { address, deployedIn: _, fromBlock, onEvents, onError, pollingInterval = client.pollingInterval, blockRange, ...whose }: WatchEventsParameters,
 ): () => void {
   let [cursor, timer, over] = [fromBlock, undefined as ReturnType<typeof setTimeout> | undefined, false];
+  let first = fromBlock;
+  /** The told events of the blocks that are asked about again. */
+  let told = new Map<string, bigint>();
   const ask = async () => {
     try {
       const toBlock = await newest(client);
-      cursor ??= toBlock + 1n;
+      cursor ??= first = toBlock + 1n;
       if (!over && cursor <= toBlock) {
-        const events = await getEvents(client, { address, fromBlock: cursor, toBlock, blockRange, ...(whose as Concerning) });
+        const back = cursor - AGAIN;
+        const all = await getEvents(client, { address, fromBlock: back < first! ? first! : back, toBlock, blockRange, ...(whose as Concerning) });
+        const key = ({ blockHash, logIndex }: MusterEvent) => `${blockHash}:${logIndex}`;
+        const events = all.filter((event) => !told.has(key(event)));
         if (!over && events.length) await onEvents(events, toBlock + 1n);
         cursor = toBlock + 1n;
+        told = new Map([...told, ...events.map((event) => [key(event), event.blockNumber] as const)].filter(([, block]) => block >= toBlock - AGAIN));
       }
     } catch (error) {
       if (!over) onError?.(error as Error);

@@ -494,14 +494,15 @@ function ledger(state, answers = {}) {
     eth_getTransactionReceipt: receipt,
     eth_call: () => overviewOf(state.tasks),
   };
-  return chain(0, Object.fromEntries(Object.entries(answering).map(([name, own]) => [name, (...params) => answers[name]?.(...params) ?? own(...params)])));
+  const endpoint = chain(0, Object.fromEntries(Object.entries(answering).map(([name, own]) => [name, (...params) => answers[name]?.(...params) ?? own(...params)])));
+  return { ...endpoint, logs: answering.eth_getLogs };
 }
 /** Makes blocks until a promise is settled; its value or error. */
 async function mining(state, promise) {
   let end;
   promise.then((value) => (end = { value }), (error) => (end = { error }));
   for (let most = 1_000; !end && most; most--) {
-    state.head++;
+    if (state) state.head++;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   assert.ok(end, "it goes on for ever");
@@ -548,6 +549,28 @@ test("a task whose logs an endpoint lacks is not said to be none", async () => {
   assert.equal((await mining(state, muster.waitForTask(endpoint.client, { ...question, timeout: 20_000 }))).status, "cancelled");
   const none = (error) => error instanceof muster.TaskNotFoundError && !error.exists;
   for (const ask of [muster.getTask, muster.waitForTask]) await assert.rejects(ask(endpoint.client, { ...question, id: 2n }), none);
+});
+
+test("a watch tells what one node of the endpoint lacked at first, each event once", async () => {
+  const state = { head: 300, events: [], tasks: 1n };
+  let lag = 0;
+  const shown = (filter) => ({ ...filter, toBlock: toHex(Math.min(Number(filter.toBlock), state.head - lag)) });
+  const endpoint = ledger(state, { eth_getLogs: (filter) => (lag ? endpoint.logs(shown(filter)) : undefined) });
+  const seen = [];
+  const stop = muster.watchTasks(endpoint.client, { address: ADDRESS, creator: SENDER, fromBlock: 300n, onEvents: (events) => void seen.push(...events.map(({ args }) => Number(args.id))) });
+  for (let id = 1; id <= 60; id++) {
+    // Every other question is answered by a node that is three blocks behind.
+    lag = id % 2 ? 3 : 0;
+    state.events.push(created(BigInt(id), ++state.head, id));
+    const asked = endpoint.count("eth_getLogs");
+    await until(undefined, () => endpoint.count("eth_getLogs") > asked);
+  }
+  lag = 0;
+  await until(state, () => seen.length >= 60);
+  assert.deepEqual(seen, Array.from({ length: 60 }, (_, i) => i + 1));
+  stop();
+  const { fromBlock, toBlock } = endpoint.asked.findLast(({ method }) => method === "eth_getLogs").params[0];
+  assert.ok(Number(toBlock) - Number(fromBlock) <= 40, "it asks about few blocks again");
 });
 
 test("of a task that is gone it is said whether its transaction created it under another id", async () => {
