@@ -72,6 +72,9 @@ export async function missing(client: MusterClient, address: Address, id: bigint
   return named || id > tasks ? new TaskNotFoundError(id, fromBlock, id <= tasks) : noLogs(id, fromBlock);
 }
 
+/** The blocks searched for GPU groups again, because one node of the endpoint may lag behind another. */
+const AGAIN = 64n;
+
 /** The GPU groups that there are. */
 export async function getGroups(
   client: MusterClient,
@@ -80,12 +83,12 @@ export async function getGroups(
   const created = events.find(({ name }) => name === "GpuGroupCreated");
   const { groups } = endpointOf(client);
   const toBlock = await newest(client);
-  const { next, found } = groups.get(muster.address) ?? { next: fromBlock ?? (await birthOf(client, muster)), found: [] };
+  const key = `${muster.address}${fromBlock ?? ""}`;
+  const { next, found } = groups.get(key) ?? { next: fromBlock ?? (await birthOf(client, muster)), found: [] };
   const range = { address: muster.address, fromBlock: next, toBlock, blockRange };
   const more = await ask(client, range, [[toEventSelector(created as never)]]);
-  const all = [...found, ...more.flatMap((event) => (event.eventName === "GpuGroupCreated" ? [event.args.group] : []))];
-  // One node of the endpoint may lag behind another.
-  if (toBlock >= next) groups.set(muster.address, { next: toBlock + 1n, found: all });
+  const all = [...new Set([...found, ...more.flatMap((event) => (event.eventName === "GpuGroupCreated" ? [event.args.group] : []))])];
+  groups.set(key, { next: toBlock - AGAIN < next ? next : toBlock - AGAIN, found: all });
   return all;
 }
 

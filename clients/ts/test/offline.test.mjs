@@ -42,7 +42,7 @@ test("a client's extensions know what it knows of its endpoint", async () => {
     return asked;
   };
   assert.ok((await questions(client)).includes("eth_getCode"));
-  assert.deepEqual(await questions(client.extend(() => ({ more: 1 }))), ["eth_blockNumber"]);
+  assert.deepEqual(await questions(client.extend(() => ({ more: 1 }))), ["eth_blockNumber", "eth_getLogs"]);
   assert.ok((await questions(createClient({ transport: custom({ request }) }))).includes("eth_getCode"));
 });
 
@@ -571,6 +571,24 @@ test("a watch tells what one node of the endpoint lacked at first, each event on
   stop();
   const { fromBlock, toBlock } = endpoint.asked.findLast(({ method }) => method === "eth_getLogs").params[0];
   assert.ok(Number(toBlock) - Number(fromBlock) <= 40, "it asks about few blocks again");
+});
+
+test("GPU groups that a lagging node lacks, or that an estimate leaves out, are found later", async () => {
+  const group = (number, block) => ({ eventName: "GpuGroupCreated", block, transaction: block, args: { group: number, name: "X", vram: 24, fee: 5n } });
+  const state = { head: 100, events: [group(65_560, 10), group(131_096, 95)], tasks: 0n };
+  let lag = 10;
+  const endpoint = ledger(state, { eth_getLogs: (filter) => (lag ? endpoint.logs({ ...filter, toBlock: toHex(state.head - lag) }) : undefined) });
+  const ask = (more = {}) => getGroups(endpoint.client, { address: ADDRESS, deployedIn: 0n, ...more });
+  assert.deepEqual(await ask(), [65_560]);
+  [lag, state.head] = [0, 150];
+  assert.deepEqual(await ask(), [65_560, 131_096]);
+  state.head = 10_000;
+  assert.deepEqual(await ask(), [65_560, 131_096]);
+  const { fromBlock } = endpoint.asked.at(-1).params[0];
+  assert.equal(Number(fromBlock), 86);
+  const other = ledger(state).client;
+  const from = (fromBlock) => getGroups(other, { address: ADDRESS, deployedIn: 0n, fromBlock });
+  for (let i = 0; i < 2; i++) assert.deepEqual([await from(50n), await from(undefined), await from(0n)], [[131_096], [65_560, 131_096], [65_560, 131_096]]);
 });
 
 test("of a task that is gone it is said whether its transaction created it under another id", async () => {
