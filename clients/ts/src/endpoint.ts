@@ -6,7 +6,7 @@ import { BaseError, type Address, type Hex, type RpcLog, numberToHex } from "vie
 import { getBlockNumber, getCode } from "viem/actions";
 import { getAction } from "viem/utils";
 import type { MusterClient, MusterParameters } from "./client.js";
-import { EndpointError, NoMusterError, behind, passing } from "./errors.js";
+import { EndpointError, NoMusterError, behind, unanswered } from "./errors.js";
 
 /** Waits. */
 export const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -179,15 +179,16 @@ export async function birthOf(client: MusterClient, { address, deployedIn }: Mus
   const isThere = async (blockNumber?: bigint) =>
     (await patiently(client, () => getAction(client, getCode, "getCode")({ address, blockNumber }))) !== undefined;
   let [least, most] = [0n, head];
+  if (!(await isThere())) throw await NoMusterError.of(client, address);
   try {
-    if (!(await isThere())) throw await NoMusterError.of(client, address);
     while (least < most) {
       const middle = (least + most) / 2n;
       if (await isThere(middle)) most = middle;
       else least = middle + 1n;
     }
   } catch (error) {
-    if (error instanceof NoMusterError || passing(error)) throw error;
+    // Any answer means that the state is not kept: each provider has its own words, also such as usually pass.
+    if (error instanceof EndpointError || unanswered(error)) throw error;
     if (head > SHORT) {
       throw new EndpointError("deployedIn", `The endpoint does not keep the state that tells since when there is a Muster. Say it: \`deployedIn\`.`, error);
     }

@@ -9,7 +9,7 @@ import type { MusterClient, MusterParameters } from "./client.js";
 import type { SenderParameters } from "./contract.js";
 import { dispatchFor } from "./dispatch.js";
 import { NEVER, birthOf, newest, patiently } from "./endpoint.js";
-import { TaskGoneError, TaskNotFoundError, WaitTimeoutError, noLogs, passing } from "./errors.js";
+import { EndpointError, TaskGoneError, TaskNotFoundError, WaitTimeoutError, noLogs, passing, unanswered } from "./errors.js";
 import { type Concerning, decode, getEvents, missing } from "./events.js";
 import { type EndedTask, type Task, follow, hasEnded } from "./life.js";
 import type { MusterEvent } from "./types.js";
@@ -122,6 +122,8 @@ interface Waiter {
   /** The task before the chain was reorganised, and the number of answers without it since, or from the beginning. */
   lost: Task | undefined;
   misses: number;
+  /** Questions in a row that were answered with a failure. */
+  failures: number;
   until: Until;
   dispatch: SenderParameters | undefined;
   /** The unfinished draw of its node, if any. */
@@ -202,6 +204,7 @@ export function waitForTask<until extends Until = "ended">(
       known: [],
       lost: undefined,
       misses: 0,
+      failures: 0,
       until,
       dispatch: dispatch ? { account } : undefined,
       drawing: undefined,
@@ -239,7 +242,14 @@ export function waitForTask<until extends Until = "ended">(
 
 /** Fails the waits, unless the failure may pass. */
 const refuse = (error: unknown, waiters: Waiter[]): void => {
-  if (!passing(error)) for (const waiter of waiters) waiter.fail(error);
+  const isSetting = error instanceof EndpointError && error.setting === "deployedIn";
+  if (isSetting || !passing(error)) for (const waiter of waiters) waiter.fail(error);
+};
+
+/** Likewise for a question. One that an endpoint answers with failures in a row is given up; an outage is waited out. */
+const refuseAnswer = (error: unknown, waiters: Waiter[]): void => {
+  refuse(error, waiters);
+  if (!unanswered(error)) for (const waiter of waiters) if (++waiter.failures >= LOOKS) waiter.fail(error);
 };
 
 /** Asks one question for all waits that have come as far, and handles its answer. */
@@ -251,7 +261,7 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
     const toBlock = await newest(client);
     const newcomers = all.filter(({ cursor }) => cursor === undefined);
     if (newcomers.length) {
-      const birth = await birthOf(client, muster).catch((error: unknown) => refuse(error, newcomers));
+      const birth = await birthOf(client, muster).catch((error: unknown) => refuseAnswer(error, newcomers));
       for (const waiter of newcomers) waiter.cursor = waiter.from = birth!;
     }
     const { looked } = poll;
@@ -270,10 +280,14 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
       try {
         const events = await getEvents(client, { address, id: asking.map(({ id }) => id), fromBlock, toBlock, blockRange });
         const known = asking.map(({ task }) => task);
-        for (const waiter of asking) if (waiters.has(waiter) && take(waiter, events, fromBlock, toBlock)) await (waiter.lost ? seek : miss)(client, address, waiter);
+        for (const waiter of asking) {
+          if (!waiters.has(waiter)) continue;
+          if (take(waiter, events, fromBlock, toBlock)) await (waiter.lost ? seek : miss)(client, address, waiter).catch((error: unknown) => refuseAnswer(error, [waiter]));
+          else waiter.failures = 0;
+        }
         if (asking.some(({ task }, i) => task !== known[i])) poll.heard = Date.now();
       } catch (error) {
-        refuse(error, asking);
+        refuseAnswer(error, asking);
       }
     });
     await Promise.all(questions);
@@ -281,7 +295,7 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
     // Not awaited: a wallet may have it open for long, and others wait for tasks that need none.
     if (due.length && !poll.driving) void drive(client, address, poll, due);
   } catch (error) {
-    refuse(error, all);
+    refuseAnswer(error, all);
   }
 }
 

@@ -591,6 +591,31 @@ test("GPU groups that a lagging node lacks, or that an estimate leaves out, are 
   for (let i = 0; i < 2; i++) assert.deepEqual([await from(50n), await from(undefined), await from(0n)], [[131_096], [65_560, 131_096], [65_560, 131_096]]);
 });
 
+const REFUSALS = [{ code: -32000, message: "header not found" }, { code: -32000, message: "unknown block" }, { code: -32603, message: "historical state is not available" }];
+for (const refusal of REFUSALS) {
+  test(`an endpoint that refuses what is old for ever is no reason to ask for ever: ${refusal.message}`, async () => {
+    const question = { address: ADDRESS, id: 1n };
+    const old = { eth_getCode: (_, block) => (block === "latest" ? undefined : { error: refusal }) };
+    const isSetting = (error) => error instanceof muster.EndpointError && error.setting === "deployedIn" && error.message.includes(refusal.message);
+    const long = { head: 2_000_000, events: [], tasks: 1n };
+    await assert.rejects(muster.getTask(ledger(long, old).client, question), isSetting);
+    await assert.rejects(muster.waitForTask(ledger(long, old).client, { ...question, timeout: 10_000 }), isSetting);
+    // A short chain is searched from its beginning.
+    const state = { head: 300, events: [created(1n, 290, 5), cancelled(1n, 295, 6)], tasks: 1n };
+    assert.equal((await muster.getTask(ledger(state, old).client, question)).status, "cancelled");
+    // Other questions are given up after some failures in a row, also where the error may pass.
+    for (const method of ["eth_blockNumber", "eth_getLogs"]) {
+      const endpoint = ledger(state, { [method]: () => ({ error: { code: -32603, message: "the server is busy" } }) });
+      await assert.rejects(muster.waitForTask(endpoint.client, { ...question, fromBlock: 290n, blockRange: 1n, timeout: 10_000 }), /the server is busy/);
+    }
+    // Some failures are waited out, and any outage.
+    let failures = 40;
+    const cut = new HttpRequestError({ url: "http://example.org", details: "the line is cut" });
+    const failing = ledger(state, { eth_blockNumber: () => (failures-- > 0 ? { error: failures % 10 ? cut : { ...refusal, code: -32603 } } : undefined) });
+    assert.equal((await muster.waitForTask(failing.client, { ...question, timeout: 20_000 })).status, "cancelled");
+  });
+}
+
 test("of a task that is gone it is said whether its transaction created it under another id", async () => {
   for (const [events, ids] of [[[], []], [[created(1n, 290, 7)], []], [[created(1n, 290, 7), created(2n, 290, 5)], [2n]]]) {
     const state = { head: 300, events: [created(1n, 300, 5)], tasks: 1n };
