@@ -127,7 +127,7 @@ interface Waiter {
   until: Until;
   dispatch: SenderParameters | undefined;
   /** The unfinished draw of its node, if any. */
-  drawing: Promise<void> | undefined;
+  drawing: Promise<unknown> | undefined;
   onChange: ((task: Task) => void) | undefined;
   done: (task: Task) => void;
   fail: (error: unknown) => void;
@@ -381,8 +381,8 @@ async function drive(client: MusterClient, address: Address, poll: Poll, due: Wa
   // The account's next transaction would take the same nonce, if somebody else was faster and this one is not mined yet. A wallet counts
   // by itself, and may be open for ever.
   if (typeof account === "object" && account.type === "local") for (const waiter of due) waiter.drawing = drawing;
-  await drawing;
+  const sent = await drawing;
   poll.driving = false;
   for (const waiter of due) waiter.drawing = undefined;
-  poll.hurry();
+  if (sent) poll.hurry();
 }

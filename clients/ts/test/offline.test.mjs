@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mock, test } from "node:test";
-import { HttpRequestError, createClient, custom, encodeAbiParameters, encodeErrorResult, encodeEventTopics, encodeFunctionResult, hexToBytes, keccak256, sha256, toHex } from "viem";
+import { HttpRequestError, createClient, custom, decodeFunctionData, encodeAbiParameters, encodeErrorResult, encodeEventTopics, encodeFunctionResult, hexToBytes, keccak256, sha256, toHex } from "viem";
 import { mainnet } from "viem/chains";
 import { PROVIDERS } from "../../../test/clients/endpoint.mjs";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
@@ -615,6 +615,38 @@ for (const refusal of REFUSALS) {
     assert.equal((await muster.waitForTask(failing.client, { ...question, timeout: 20_000 })).status, "cancelled");
   });
 }
+
+test("who waits with `dispatch` pays for no more draws than its task needs", async () => {
+  const drawn = async (ring, validators) => {
+    const state = { head: 300, events: [created(1n, 290, 5)], tasks: 1n };
+    const sent = [];
+    const task = (id) => {
+      const empty = ({ type, components }) =>
+        components ? Object.fromEntries(components.map((item) => [item.name, empty(item)])) : /\[/.test(type) ? [] : type === "address" ? ADDRESS : type === "bool" ? false : /^bytes/.test(type) ? toHex(0, { size: Number(type.slice(5)) }) : 0n;
+      return { ...empty({ ...itemOf("pendingTasks").outputs[0], type: "tuple" }), id };
+    };
+    const eth_call = ({ to, data }) => {
+      if (to.toLowerCase() !== ADDRESS) return { error: { code: 3, message: "execution reverted" } };
+      const { functionName, args } = decodeFunctionData({ abi: musterAbi, data });
+      if (functionName === "dispatch") sent.push(args[0]);
+      const list = { pendingTasks: ring, validatorDraws: validators }[functionName];
+      return list ? encodeFunctionResult({ abi: musterAbi, functionName, result: list.map(task) }) : { error: { code: 3, message: "execution reverted: tried" } };
+    };
+    const endpoint = ledger(state, { eth_call, eth_estimateGas: () => ({ error: { code: 3, message: "execution reverted: tried" } }) });
+    const wait = muster.waitForTask(endpoint.client, { address: ADDRESS, id: 1n, dispatch: true, until: "placed", timeout: 20_000 });
+    // Somebody else draws it.
+    setTimeout(() => state.events.push({ eventName: "TaskStarted", block: ++state.head, transaction: 9, args: { id: 1n, node: 3, creator: SENDER, deadline: 9n, boosts: false } }), 300);
+    const end = await wait.catch((error) => error);
+    assert.ok(endpoint.count("eth_call") < 300, `${endpoint.count("eth_call")} calls`);
+    return sent[0] ?? end.status;
+  };
+  const others = (count) => Array.from({ length: count }, (_, i) => BigInt(i + 10));
+  assert.equal(await drawn([], []), "running");
+  assert.equal(await drawn(others(15), others(15)), "running");
+  assert.equal(await drawn([...others(3), 1n, ...others(3)], []), 4);
+  assert.equal(await drawn(others(16), []), 16);
+  assert.equal(await drawn([], [...others(3), 1n]), 16);
+});
 
 test("of a task that is gone it is said whether its transaction created it under another id", async () => {
   for (const [events, ids] of [[[], []], [[created(1n, 290, 7)], []], [[created(1n, 290, 7), created(2n, 290, 5)], [2n]]]) {
