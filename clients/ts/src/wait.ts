@@ -61,8 +61,10 @@ export function watchEvents(
       }
     } catch (error) {
       if (!over) onError?.(error as Error);
+    } finally {
+      // Also if a handler has thrown, which is then an unhandled rejection.
+      if (!over) timer = setTimeout(ask, pollingInterval);
     }
-    if (!over) timer = setTimeout(ask, pollingInterval);
   };
   void ask();
   return () => {
@@ -151,6 +153,8 @@ interface Poll {
 
 /** The assumed milliseconds of a block, if the client's chain does not have them: as on Arbitrum. */
 const BLOCK = 250;
+/** The most milliseconds that a timer takes: it ends at once if given more. */
+const LONGEST = 2 ** 31 - 1;
 /** The longer nothing has happened, the later it may be seen: by this part of the time. */
 const PART = 16;
 
@@ -214,7 +218,11 @@ export function waitForTask<until extends Until = "ended">(
     };
     const abort = () => waiter.fail(signal!.reason);
     signal?.addEventListener("abort", abort);
-    const timer = timeout === undefined ? undefined : setTimeout(() => waiter.fail(new WaitTimeoutError(id, timeout)), timeout);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const expire = (left: number): void => {
+      timer = setTimeout(() => (left > LONGEST ? expire(left - LONGEST) : waiter.fail(new WaitTimeoutError(id, timeout!))), Math.min(left, LONGEST));
+    };
+    if (timeout !== undefined) expire(timeout);
 
     const running = polls.get(key);
     if (running) return void (running.waiters.add(waiter), running.hurry());

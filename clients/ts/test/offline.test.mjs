@@ -648,6 +648,37 @@ test("who waits with `dispatch` pays for no more draws than its task needs", asy
   assert.equal(await drawn([], [...others(3), 1n]), 16);
 });
 
+test("a wait's time can be longer than a timer's", async () => {
+  const state = { head: 300, events: [created(1n, 290, 5)], tasks: 1n };
+  for (const timeout of [Number.POSITIVE_INFINITY, 30 * 86_400_000]) {
+    const end = new Error("enough");
+    const signal = new AbortController();
+    const wait = muster.waitForTask(ledger(state).client, { address: ADDRESS, id: 1n, timeout, signal: signal.signal });
+    setTimeout(() => signal.abort(end), 100);
+    await assert.rejects(wait, end);
+  }
+});
+
+test("a watch goes on after its onError has thrown, which is no secret", async () => {
+  const state = { head: 300, events: [], tasks: 0n };
+  const endpoint = ledger(state, { eth_blockNumber: () => ({ error: { code: -32601, message: "no such method" } }) });
+  const secrets = [];
+  const others = process.listeners("unhandledRejection");
+  process.removeAllListeners("unhandledRejection").on("unhandledRejection", ({ message }) => secrets.push(message));
+  const stop = muster.watchNode(endpoint.client, {
+    ...{ address: ADDRESS, node: 7, onEvents: () => undefined },
+    onError: () => {
+      throw new Error("from onError");
+    },
+  });
+  await until(undefined, () => secrets.length > 1);
+  stop();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  process.removeAllListeners("unhandledRejection");
+  for (const listener of others) process.on("unhandledRejection", listener);
+  assert.equal(secrets[0], "from onError");
+});
+
 test("of a task that is gone it is said whether its transaction created it under another id", async () => {
   for (const [events, ids] of [[[], []], [[created(1n, 290, 7)], []], [[created(1n, 290, 7), created(2n, 290, 5)], [2n]]]) {
     const state = { head: 300, events: [created(1n, 300, 5)], tasks: 1n };
