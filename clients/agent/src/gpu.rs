@@ -45,8 +45,8 @@ pub struct Found {
 
 /// The longest time that NVIDIA's library may take for an answer. Without its persistence mode it starts every card first.
 pub const LONGEST: Duration = Duration::from_secs(30);
-/// Most questions without an answer.
-const OPEN: usize = 16;
+/// Most questions without an answer: more than all nodes of a machine ask at once, and few enough threads.
+const OPEN: usize = 256;
 
 /// Questions without an answer yet.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
