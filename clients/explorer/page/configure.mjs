@@ -5,7 +5,7 @@
 //   muster=0x...  the contract, fromBlock=N the block in which it was created: for the same checks
 //   feeds=yes     where the indexer's server has feeds/nodes/NUMBER.rss
 //   name=TEXT symbol=TEXT   names of the network and its token
-//   chain=TEXT chainId=N    the chain's name, and its number
+//   chain=TEXT chainId=N    the chain's name, and its number; without rpc, nothing is sent unless chainId says where the contract is
 //   blockExplorer=URL       of the chain, to which transactions, blocks and addresses are linked
 //   stores=URL,URL          where results lie, to be downloaded; upload=URL where inputs can be put, by PUT under their digest
 //   docs=URL source=URL     of documentation and sources, for the footer

@@ -14,7 +14,7 @@ export interface Config {
   feeds: boolean;
   /** The name of the native token. */
   symbol: string;
-  /** The chain's number and name, and its block explorer without a slash at the end; 0 and empty where nobody said. */
+  /** The chain's number and name, and its block explorer without a slash at the end; 0 and empty where nobody said. A number must be `rpc`'s, which alone is enough. */
   chainId: number;
   chain: string;
   blockExplorer: string;

@@ -678,13 +678,18 @@ describe("doing", () => {
   /** A store that accepts objects, as S3 and the like do. */
   let upload;
   const stored = new Map();
-  /** A wallet as browsers have them, by EIP-6963: of a funded account; it records its requests, and declines them where told to. */
-  const wallet = { asked: [], declines: false };
+  let isFull = false;
+  /**
+   * A wallet as browsers have them, by EIP-6963: of a funded account, on a chain; it records its requests. It `declines` them where told to, waits
+   * for `until`, has no receipts while it is `mute`, and where it `cancels` sends nothing to the account itself in the transaction's place.
+   */
+  const wallet = { asked: [], declines: false, chain: 0, until: undefined, mute: false, cancels: false };
   let site;
   before(async () => {
     upload = createServer(async (request, response) => {
       const chunks = [];
       for await (const chunk of request) chunks.push(chunk);
+      if (request.method === "PUT" && isFull) return void response.writeHead(507, { "access-control-allow-origin": "*" }).end();
       if (request.method === "PUT") stored.set(request.url.slice(1), Buffer.concat(chunks));
       response.writeHead(204, { "access-control-allow-origin": "*", "access-control-allow-methods": "PUT" }).end();
     });
@@ -699,12 +704,13 @@ describe("doing", () => {
   });
 
   /** A view in a browser with such a wallet. */
-  async function withWallet(view, client, { chainId = all.network.chain.id } = {}) {
+  async function withWallet(view, client, { chainId = all.network.chain.id, origin = site.origin } = {}) {
     const context = await all.browser.newContext({ viewport: LAPTOP, acceptDownloads: true });
     context.setDefaultTimeout(120_000);
     const page = await context.newPage();
     page.on("pageerror", (error) => problems.push(`${view}: ${error.stack}`));
-    let chain = chainId;
+    Object.assign(wallet, { asked: [], declines: false, chain: chainId, until: undefined, mute: false, cancels: false });
+    let cancelled;
     await page.exposeFunction("askWallet", async (method, params) => {
       try {
         switch (method) {
@@ -712,17 +718,32 @@ describe("doing", () => {
           case "eth_accounts":
             return { result: [client.account.address] };
           case "eth_chainId":
-            return { result: `0x${chain.toString(16)}` };
+            return { result: `0x${wallet.chain.toString(16)}` };
           case "wallet_switchEthereumChain":
-            chain = Number(params[0].chainId);
+            wallet.chain = Number(params[0].chainId);
             return { result: null };
           case "eth_sendTransaction": {
             if (wallet.declines) return { error: { code: 4001, message: "User rejected the request." } };
-            const [{ to, data, value, gas }] = params;
-            wallet.asked.push({ to, data, value: BigInt(value ?? 0), gas: BigInt(gas) });
+            const [{ to, data, value, gas, chainId }] = params;
+            wallet.asked.push({ to, data, value: BigInt(value ?? 0), gas: BigInt(gas), chainId: Number(chainId) });
+            await wallet.until;
+            if (wallet.cancels) {
+              const nonce = await client.getTransactionCount({ address: client.account.address });
+              cancelled = { ...params[0], from: client.account.address.toLowerCase(), input: data, nonce: `0x${nonce.toString(16)}`, hash: `0x${"ca".repeat(32)}`, type: "0x2", blockNumber: null };
+              return { result: cancelled.hash };
+            }
             return { result: await client.sendTransaction({ to, data, value: BigInt(value ?? 0), gas: BigInt(gas) }) };
           }
+          case "eth_getTransactionReceipt":
+            if (wallet.mute) return { error: { code: -32005, message: "429 Too Many Requests" } };
+            if (params[0] === cancelled?.hash) return { result: null };
+          // Else as the chain says.
           default:
+            if (method === "eth_getTransactionByHash" && params[0] === cancelled?.hash) {
+              if (!cancelled.isGone) setTimeout(() => client.sendTransaction({ to: client.account.address, value: 0n }), 1_000);
+              cancelled.isGone = true;
+              return { result: cancelled };
+            }
             return { result: JSON.parse(JSON.stringify(await client.request({ method, params }))) };
         }
       } catch (error) {
@@ -743,12 +764,26 @@ describe("doing", () => {
       addEventListener("eip6963:requestProvider", announce);
       announce();
     });
-    await page.goto(`${site.origin}/#/${view}`);
+    await page.goto(`${origin}/#/${view}`);
     return page;
   }
   const connected = async (page) => {
     await page.getByRole("button", { name: "Connect Test Wallet" }).click();
     await page.getByText("Test Wallet: ").waitFor();
+  };
+
+  const sha256 = (content) => createHash("sha256").update(content).digest("hex");
+  const choose = async (form, content) => {
+    await form.locator("input[type=file]").setInputFiles({ name: "input.txt", mimeType: "text/plain", buffer: Buffer.from(content) });
+    await form.getByText(`${content.length} bytes`).waitFor();
+  };
+  /** The form of a task, with an input and a fee that is enough. */
+  const filled = async (page, content) => {
+    const form = page.locator("[data-test=create]");
+    await form.getByText("at least").waitFor();
+    await choose(form, content);
+    await form.getByLabel("Fee, ETH").fill("0.01");
+    return form;
   };
 
   test("a task with a file: created by a wallet, drawn, watched, and its result downloaded", async () => {
@@ -780,6 +815,7 @@ describe("doing", () => {
     await shown(page, "[data-test=created]");
     assert.deepEqual(wallet.asked.map(({ to, value }) => [to.toLowerCase(), value]), [[all.network.address.toLowerCase(), 10n ** 15n]]);
     assert.ok(wallet.asked[0].gas > 1_000_000n);
+    assert.equal(wallet.asked[0].chainId, all.network.chain.id, "the transaction names its chain");
     assert.equal(stored.get(digest)?.toString(), content.toString(), "the input is in the store, under its digest");
     // From there on its page: it ends, and its result is the node's.
     await page.locator("[data-test=created] a").click();
@@ -796,6 +832,125 @@ describe("doing", () => {
     await page.getByText("It is on chain 1, and the contract on chain").waitFor();
     await page.getByRole("button", { name: "Switch" }).click();
     await until("it is on the contract's", async () => (await page.getByText("It is on chain 1").count()) === 0);
+    await close(page);
+  });
+
+  test("a page without a chain id asks its endpoint, and sends nothing to another chain", async () => {
+    const { network } = all;
+    const plain = await serve(all.directory, { indexer: all.indexer.origin, rpc: network.url, muster: network.address });
+    const page = await withWallet("act", await network.newClient(), { chainId: 1, origin: plain.origin });
+    await connected(page);
+    await page.getByText(`It is on chain 1, and the contract on chain ${network.chain.id}.`).waitFor();
+    await page.getByRole("button", { name: "Switch" }).click();
+    await until("it is on the contract's", async () => (await page.getByText("It is on chain 1").count()) === 0);
+    const form = await filled(page, "to be sent to the right chain");
+    await form.getByRole("button", { name: "Estimate it" }).click();
+    await form.getByRole("button", { name: "Send it" }).waitFor();
+    // The wallet changes its chain, and does not say so.
+    wallet.chain = 1;
+    await form.getByRole("button", { name: "Send it" }).click();
+    await form.getByText(`Refused: The wallet is on chain 1, and the contract on chain ${network.chain.id}.`).waitFor();
+    assert.equal(await form.getByRole("button", { name: "Send it" }).count(), 0);
+    // An endpoint that does not answer.
+    wallet.chain = network.chain.id;
+    await page.route(`${network.url.replace(/\/$/, "")}/**`, (route) => route.abort());
+    await form.getByRole("button", { name: "Estimate it" }).click();
+    await form.getByText("Refused: The page's endpoint does not say which chain the contract is on").waitFor();
+    assert.deepEqual(wallet.asked, []);
+    await page.unrouteAll({ behavior: "wait" });
+    await close(page);
+    await plain.close();
+    // Neither an endpoint nor a chain id.
+    const bare = await serve(all.directory, { indexer: all.indexer.origin, muster: network.address });
+    const other = await withWallet("act", await network.newClient(), { origin: bare.origin });
+    await connected(other);
+    await other.getByRole("button", { name: "Make due draws" }).click();
+    await other.getByText(/Refused: .*neither an RPC endpoint nor a chain id/).waitFor();
+    assert.deepEqual(wallet.asked, []);
+    await close(other);
+    await bare.close();
+  });
+
+  test("a sent transaction whose outcome nobody tells keeps its link, and is asked for until it is known", async () => {
+    const { network } = all;
+    const page = await withWallet("act", await network.newClient());
+    await connected(page);
+    const form = await filled(page, "sent, and not heard of");
+    await page.route(`${network.url.replace(/\/$/, "")}/**`, (route) => (wallet.mute && route.request().postData()?.includes("eth_getTransactionReceipt") ? route.fulfill({ status: 429, headers: { "access-control-allow-origin": "*" } }) : route.fallback()));
+    await form.getByRole("button", { name: "Estimate it" }).click();
+    wallet.mute = true;
+    await form.getByRole("button", { name: "Send it" }).click();
+    const sent = form.locator("[data-test=sent]");
+    await sent.getByText("Sent, and its outcome is not known yet").waitFor();
+    const hash = await sent.locator("[title^='0x']").getAttribute("title");
+    assert.equal((await network.client.getTransactionReceipt({ hash })).status, "success");
+    assert.equal(await form.getByText("Refused").count(), 0);
+    assert.ok(stored.has(sha256("sent, and not heard of")), "its input is stored already");
+    // Another estimate does not hide it.
+    await form.getByRole("button", { name: "Estimate it" }).click();
+    await form.getByText("Gas about").waitFor();
+    assert.equal(await sent.locator("[title^='0x']").getAttribute("title"), hash);
+    wallet.mute = false;
+    await sent.getByText("It is mined.").waitFor();
+    await shown(page, "[data-test=created]");
+    assert.equal(await sent.locator("[title^='0x']").getAttribute("title"), hash);
+    await page.unrouteAll({ behavior: "wait" });
+    await close(page);
+  });
+
+  test("a transaction that is cancelled in the wallet is not said to be mined", async () => {
+    const page = await withWallet("act", await all.network.newClient());
+    await connected(page);
+    const form = await filled(page, "to be cancelled");
+    await form.getByRole("button", { name: "Estimate it" }).click();
+    wallet.cancels = true;
+    await form.getByRole("button", { name: "Send it" }).click();
+    const sent = form.locator("[data-test=sent]");
+    await sent.getByText("It was cancelled or replaced in the wallet.").waitFor();
+    assert.equal(await sent.locator("[title^='0x']").getAttribute("title"), `0x${"ca".repeat(32)}`);
+    assert.equal(await page.getByText("It is mined.").count(), 0);
+    assert.equal(await page.locator("[data-test=created]").count(), 0);
+    await close(page);
+  });
+
+  test("the file that is paid for is the one that is stored, before the wallet is asked", async () => {
+    const page = await withWallet("act", await all.network.newClient());
+    await connected(page);
+    const form = await filled(page, "file A");
+    const estimated = async () => {
+      await form.getByRole("button", { name: "Estimate it" }).click();
+      await form.getByRole("button", { name: "Send it" }).waitFor();
+    };
+    const type = async (label, text) => {
+      await form.getByLabel(label).fill(text);
+      await form.getByLabel(label).blur();
+    };
+    // Each change takes the offer back.
+    for (const changes of [() => choose(form, "file B, which is longer"), () => type("Fee, ETH", "0.002"), () => type("Requests", "2"), () => form.getByLabel("Policy").selectOption("1")]) {
+      await estimated();
+      await changes();
+      await until("nothing is offered that was not tried", async () => (await form.getByRole("button", { name: "Send it" }).count()) === 0, 10);
+    }
+    await form.getByLabel("Policy").selectOption("0");
+    await estimated();
+    // A store that takes nothing: nothing is paid.
+    isFull = true;
+    await form.getByRole("button", { name: "Send it" }).click();
+    await form.getByText("Refused: The input could not be stored (the store answered 507), so nothing is sent.").waitFor();
+    assert.deepEqual(wallet.asked, []);
+    isFull = false;
+    await estimated();
+    let confirm;
+    wallet.until = new Promise((resolve) => (confirm = resolve));
+    await form.getByRole("button", { name: "Send it" }).click();
+    await until("the wallet is asked", () => wallet.asked.length === 1);
+    assert.ok(stored.has(sha256("file B, which is longer")));
+    // Another file while the wallet asks.
+    await choose(form, "file C, the longest of all");
+    confirm();
+    await shown(page, "[data-test=created]");
+    assert.ok(wallet.asked[0].data.includes(sha256("file B, which is longer")));
+    for (const content of ["file A", "file C, the longest of all"]) assert.ok(!stored.has(sha256(content)), content);
     await close(page);
   });
 

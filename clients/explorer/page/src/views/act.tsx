@@ -1,7 +1,7 @@
 /** Actions: connect a wallet, create a task, make due draws, and withdraw credit. The rest of the page works without a wallet. */
 import { digestOf, modelId } from "muster-client";
 import { musterAbi } from "muster-client/abi";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Address, formatEther, parseEther, parseEventLogs } from "viem";
 import { ask, list } from "../api";
 import { config } from "../config";
@@ -9,8 +9,8 @@ import { KIND, POLICY, count, duration, money } from "../format";
 import { useAsked } from "../live";
 import { groupsWanted, gpuName } from "../names";
 import { AccountLink, Answer, Figure, Figures, Hex, NodeLink, TaskLink, Typed } from "../parts";
-import { type Call, chainClient, connect, disconnect, isElsewhere, refusal, switchChain, useWallet } from "../wallet";
-import { Act as Doing, Withdraw } from "./acts";
+import { chainClient, connect, disconnect, isElsewhere, refusal, switchChain, useWallet } from "../wallet";
+import { type Deed, Act as Doing, Withdraw } from "./acts";
 
 export function Act(_: { what: string }) {
   return (
@@ -53,7 +53,7 @@ function WalletCard() {
           </p>
           {isElsewhere(wallet) && (
             <p class="notice bad" role="alert">
-              It is on chain {wallet.chainId}, and the contract on chain {config.chainId}.{" "}
+              It is on chain {wallet.chainId}, and the contract on chain {wallet.network}.{" "}
               <button type="button" class="button" onClick={() => void switchChain()}>
                 Switch
               </button>
@@ -143,12 +143,22 @@ function Create() {
   const known = typeof terms === "object" ? terms : undefined;
   const value = fee ? safely(() => parseEther(fee)) : known?.least;
   const names = models.split(",").map((name) => name.trim()).filter(Boolean);
-  const digest = file && digestOf(file.bytes);
-  const call = async (): Promise<Call> => {
+  const digest = useMemo(() => file && digestOf(file.bytes), [file]);
+  // One file is both stored and paid for, though another may be chosen meanwhile.
+  const call = (): Deed => {
     if (!file) throw new Error("Choose a file: it is the task's input.");
     if (value === undefined) throw new Error("The fee is no amount.");
     const spec = { kind, units, vram: gpu ? 0 : vram, gpu, redundancy: policy, flags: 0, inputDigest: digest!, models: names.map(modelId) };
-    return { functionName: "createTask", args: [spec], value };
+    return {
+      functionName: "createTask",
+      args: [spec],
+      value,
+      before: () => store(file.bytes, digest!),
+      onDone: (receipt) => {
+        const [event] = parseEventLogs({ abi: musterAbi, eventName: "TaskCreated", logs: receipt.logs });
+        if (event) setCreated({ id: event.args.id, stored: config.upload ? "Its input is stored." : `Nodes look for the input under the name ${digest!.slice(2)}.` });
+      },
+    };
   };
   return (
     <section class="card" data-test="create">
@@ -210,11 +220,11 @@ function Create() {
                 type="file"
                 onChange={({ currentTarget }) => {
                   const [chosen] = currentTarget.files ?? [];
-                  if (!chosen) return setFile(undefined);
-                  void chosen.arrayBuffer().then((bytes) => setFile({ name: chosen.name, bytes: new Uint8Array(bytes) }));
+                  setFile(undefined);
+                  void chosen?.arrayBuffer().then((bytes) => chosen === currentTarget.files?.[0] && setFile({ name: chosen.name, bytes: new Uint8Array(bytes) }));
                 }}
               />
-              {digest && (
+              {file && digest && (
                 <small>
                   {count(file.bytes.length)} bytes; digest <Hex of={digest} />
                 </small>
@@ -231,11 +241,7 @@ function Create() {
       <Doing
         label="Estimate it"
         call={call}
-        explains={config.upload ? "The file is stored where nodes find it, once the task is created." : "Put the file under its digest into a store that nodes read: the chain is only told the digest."}
-        onDone={(receipt) => {
-          const [event] = parseEventLogs({ abi: musterAbi, eventName: "TaskCreated", logs: receipt.logs });
-          if (event) void store(file!.bytes, digest!).then((stored) => setCreated({ id: event.args.id, stored }));
-        }}
+        explains={config.upload ? "The file is stored where nodes find it, then the task is created." : "Put the file under its digest into a store that nodes read: the chain is only told the digest."}
       />
       {created && (
         <p class="notice" role="status" data-test="created">
@@ -254,14 +260,13 @@ function safely<T>(read: () => T): T | undefined {
   }
 }
 
-/** Puts the input where nodes find it. */
-async function store(bytes: Uint8Array, digest: string): Promise<string> {
-  if (!config.upload) return `Nodes look for the input under the name ${digest.slice(2)}.`;
+/** Puts the input where nodes find it; throws where it cannot, so that nobody pays for a task whose input is nowhere. */
+async function store(bytes: Uint8Array, digest: string): Promise<void> {
+  if (!config.upload) return;
   try {
     const answer = await fetch(`${config.upload}/${digest.slice(2)}`, { method: "PUT", body: bytes as BodyInit });
     if (!answer.ok) throw new Error(`the store answered ${answer.status}`);
-    return "Its input is stored.";
   } catch (error) {
-    return `Its input could not be stored (${(error as Error).message}): put it into a store that nodes read, under the name ${digest.slice(2)}.`;
+    throw new Error(`The input could not be stored (${(error as Error).message}), so nothing is sent.`);
   }
 }

@@ -1,77 +1,115 @@
 /** Actions on a task or a node: each call is tried first, showing its gas or the contract's refusal, and sent by the reader's wallet. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Hash, TransactionReceipt } from "viem";
+import type { Address, Hash, TransactionReceipt } from "viem";
 import type { Row } from "../api";
 import { config } from "../config";
 import { count, money } from "../format";
 import { useNow } from "../live";
 import { TxLink } from "../parts";
 import { address } from "../router";
-import { type Call, type Price, isElsewhere, prepare, send, useWallet } from "../wallet";
+import { type Call, type Price, isElsewhere, outcome, prepare, send, useWallet } from "../wallet";
 
-type Stage = { price?: Price; error?: string; hash?: Hash; done?: boolean; busy?: string };
+/** A call, and what belongs to it: to be done before it is sent, and when it is mined. */
+export interface Deed extends Call {
+  before?: () => Promise<void>;
+  onDone?: (receipt: TransactionReceipt) => void;
+}
+
+/** A call that is tried; `of` says which one, of which account, on which chain. */
+type Tried = { of: string; deed?: Deed; price?: Price; error?: string; busy?: string };
+/** A call that was handed to the wallet, which no change of the form touches; `open` while its outcome is not known. */
+type Sent = { id: object; said: string; bad?: boolean; busy?: boolean; open?: boolean; hash?: Hash };
+
+const keyOf = (call: () => Deed): string => {
+  try {
+    return JSON.stringify(call(), (_, value: unknown) => (typeof value === "bigint" ? `${value}` : value));
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
 
 /** A call in two steps: its price, then the sending. */
-export function Act({ label, call, explains, onDone, disabled }: { label: string; call: () => Call | Promise<Call>; explains?: ComponentChildren; onDone?: (receipt: TransactionReceipt) => void; disabled?: boolean }) {
+export function Act({ label, call, explains, disabled }: { label: string; call: () => Deed; explains?: ComponentChildren; disabled?: boolean }) {
   const wallet = useWallet();
-  const [stage, setStage] = useState<Stage | undefined>(undefined);
-  const [asked, setAsked] = useState<Call | undefined>(undefined);
-  // Another account has other rights.
-  useEffect(() => setStage(undefined), [wallet.account, wallet.chainId]);
+  const [tried, setTried] = useState<Tried | undefined>(undefined);
+  const [sent, setSent] = useState<Sent[]>([]);
+  const [gone] = useState(() => new AbortController());
+  useEffect(() => () => gone.abort(), []);
+  // Another account has other rights, and another call another price: what was tried is then no longer offered.
+  const of = [wallet.account, wallet.chainId, keyOf(call)].join();
+  const stage = tried?.of === of ? tried : undefined;
   const look = async () => {
-    setStage({ busy: "Trying …" });
+    const trial: Tried = { of, busy: "Trying …" };
+    setTried(trial);
+    setSent((all) => all.filter(({ open }) => open));
+    let next: Tried;
     try {
-      const wanted = await call();
-      setAsked(wanted);
-      setStage({ price: await prepare(wanted) });
+      const deed = call();
+      next = { of, deed, price: await prepare(deed) };
     } catch (error) {
-      setStage({ error: (error as Error).message });
+      next = { of, error: (error as Error).message };
+    }
+    setTried((now) => (now === trial ? next : now));
+  };
+  const hand = async (deed: Deed, price: Price, account: Address) => {
+    const id = {};
+    const say = (next: Omit<Sent, "id">) => setSent((all) => [...all.filter((one) => one.id !== id), { id, ...next }]);
+    let transaction: Awaited<ReturnType<typeof send>>;
+    try {
+      say({ said: "Preparing …", busy: true });
+      await deed.before?.();
+      say({ said: "Your wallet asks you …", busy: true });
+      transaction = await send(deed, price, account);
+    } catch (error) {
+      return say({ said: `Refused: ${(error as Error).message}`, bad: true });
+    } finally {
+      setTried(undefined);
+    }
+    // Nothing is refused from here on, and the hash stays.
+    const { hash } = transaction;
+    say({ said: "Sent; waiting for its block …", busy: true, hash });
+    try {
+      const unknown = () => say({ said: "Sent, and its outcome is not known yet: look at the transaction before you send again.", bad: true, open: true, hash });
+      const receipt = await outcome(transaction, unknown, gone.signal);
+      say({ said: "It is mined.", hash: receipt.transactionHash });
+      deed.onDone?.(receipt);
+    } catch (error) {
+      say({ said: (error as Error).message, bad: true, hash });
     }
   };
-  const hand = async (price: Price) => {
-    setStage({ price, busy: "Your wallet asks you …" });
-    try {
-      const receipt = await send(asked!, price, (hash) => setStage({ price, hash, busy: "Sent; waiting for its block …" }));
-      setStage({ price, hash: receipt.transactionHash, done: true });
-      onDone?.(receipt);
-    } catch (error) {
-      setStage({ price, error: (error as Error).message });
-    }
-  };
-  const value = asked?.value ?? 0n;
+  const isSending = sent.some(({ busy }) => busy);
+  const value = stage?.deed?.value ?? 0n;
   return (
     <div class="act">
       <p>
-        <button type="button" class="button" disabled={disabled || Boolean(stage?.busy)} onClick={() => void look()}>
+        <button type="button" class="button" disabled={disabled || Boolean(stage?.busy) || isSending} onClick={() => void look()}>
           {label}
         </button>{" "}
         {explains && <small>{explains}</small>}
       </p>
+      {sent.map(({ said, bad, hash }) => (
+        <p role="status" class={bad ? "notice bad" : "notice"} data-test="sent">
+          {said} {hash && <TxLink of={hash} />}
+        </p>
+      ))}
       {stage && (
         <p role="status" class={stage.error ? "notice bad" : "notice"}>
           {stage.error && <>Refused: {stage.error}</>}
-          {stage.price && !stage.error && (
+          {stage.price && (
             <>
               Gas about {count(stage.price.gas)}, {money(stage.price.cost)}
               {value > 0n && `, and ${money(value)} with it`}.{" "}
             </>
           )}
           {stage.busy}
-          {stage.hash && (
-            <>
-              {" "}
-              <TxLink of={stage.hash} />{" "}
-            </>
-          )}
-          {stage.done && "It is mined."}
-          {stage.price && !stage.busy && !stage.done && !stage.error && (
+          {stage.deed && stage.price && !isSending && (
             <>
               {wallet.account ? (
                 isElsewhere(wallet) ? (
                   <>Your wallet is on another chain. </>
                 ) : (
-                  <button type="button" class="button" onClick={() => void hand(stage.price!)}>
+                  <button type="button" class="button" onClick={() => void hand(stage.deed!, stage.price!, wallet.account!)}>
                     Send it
                   </button>
                 )
