@@ -648,17 +648,21 @@ async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
     until_status(&site, &agent, 1).await;
     assert_eq!(count::<IMuster::resumeCall>(&calls_by(&site, agent.key).await), 1);
 
-    // Less than the pause itself may take: it waits for ether, and no second one behind it, also after a restart.
-    chain.set_balance(address, call / U256::from(2));
-    site.until("a pause waits", async || opens(&agent).then_some(())).await;
+    // Less than the pause itself takes: it waits for ether, and signs nothing that could not be paid, also after a restart.
+    chain.set_balance(address, call / U256::from(200));
+    let refused = || agent.log().matches("insufficient funds: the account has").count();
+    site.until("it says why", async || (refused() > 0).then_some(())).await;
     running.kill();
+    let before = refused();
     let _running = agent.start(None);
-    site.until("it says why", async || agent.log().contains("has not been mined yet: the node says: insufficient").then_some(()))
-        .await;
+    site.until("it says why again", async || (refused() > before).then_some(())).await;
+    assert!(!opens(&agent), "a transaction is signed that the account cannot pay");
     chain.set_balance(address, call * U256::from(8));
-    let resumed = async || count::<IMuster::resumeCall>(&calls_by(&site, agent.key).await) == 2;
-    site.until("it comes back", async || resumed().await.then_some(())).await;
-    assert_eq!(count::<IMuster::pauseCall>(&calls_by(&site, agent.key).await), 2);
+    looks_twice(&site, at).await;
+    // No pause waits that would be sent now. One that was begun at this moment has ended.
+    until_status(&site, &agent, 1).await;
+    let calls = calls_by(&site, agent.key).await;
+    assert_eq!(count::<IMuster::pauseCall>(&calls), count::<IMuster::resumeCall>(&calls));
 }
 
 /// The files of an agent's transactions.

@@ -192,10 +192,10 @@ impl Keeper {
     }
 }
 
-/// Whether a later look may succeed: nodes are away, or a program that is missing or has expired is brought back.
+/// Whether a later look may succeed: nodes are away, the base fee falls, or a program that is missing or has expired is brought back.
 fn passes(error: &Error) -> bool {
     let lacks = matches!(error.refusal(), Some(Refusal::Known(Reason::ProgramFailed(_) | Reason::UnknownFunction(_))));
-    error.passes() || lacks
+    error.passes() || lacks || matches!(error, Error::Unpayable { .. })
 }
 
 /// The most that a caller other than the node's operator can earn by ending a task, or having it validated.

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use alloy::primitives::{Address, Bytes, B256};
+use alloy::primitives::{Address, Bytes, B256, U256};
 use serde::Deserialize;
 
 use crate::abi::Refusal;
+use crate::amount::show_amount;
 
 /// A node's error in place of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -120,6 +121,23 @@ pub enum Error {
         base: u128,
         /// The ceiling, in wei.
         ceiling: u128,
+    },
+    /// The account cannot pay the transaction at the present base fee: nothing is signed.
+    #[error(
+        "insufficient funds: the account has {}, and {gas} gas at the base fee of {base} wei cost {}{}",
+        show_amount(*.balance),
+        show_amount(U256::from(*.gas) * U256::from(*.base)),
+        if .value.is_zero() { String::new() } else { format!(" beside the value of {}", show_amount(*.value)) },
+    )]
+    Unpayable {
+        /// The account's balance, in wei.
+        balance: U256,
+        /// The transaction's value, in wei.
+        value: U256,
+        /// Its gas limit.
+        gas: u64,
+        /// The chain's base fee, in wei.
+        base: u128,
     },
     /// No node takes the transaction, and it is not sent again; the text gives the nodes' messages.
     #[error("no node takes the transaction: {0}")]

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
+use alloy::consensus::{Transaction, TxEnvelope};
+use alloy::eips::eip2718::Decodable2718;
 use alloy::primitives::{Bytes, TxKind, B256, U256};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +17,7 @@ use crate::Error;
 /// The longest file of a transaction, in bytes.
 const FILE: u64 = 4 << 20;
 
-/// A transaction as it was signed. If it was signed again for a rising base fee, it has several.
+/// A transaction as it was signed. If it was signed again, for another base fee or other gas, it has several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signed {
     /// Its hash.
@@ -24,6 +26,13 @@ pub struct Signed {
     pub bytes: Bytes,
     /// The most it pays for a unit of gas, in wei.
     pub fee_cap: u128,
+}
+
+impl Signed {
+    /// Its gas limit.
+    pub(crate) fn gas(&self) -> Option<u64> {
+        TxEnvelope::decode_2718(&mut self.bytes.as_ref()).ok().map(|transaction| transaction.gas_limit())
+    }
 }
 
 /// The state of a transaction.
@@ -62,7 +71,7 @@ pub struct Entry {
     pub value: U256,
     /// The calldata.
     pub input: Bytes,
-    /// The gas limit.
+    /// The gas limit of the version that is sent.
     pub gas: u64,
     /// As it was signed; the last one is sent.
     pub signed: Vec<Signed>,

@@ -1,8 +1,8 @@
 //! An account's transactions, each sent until it is mined, through failures of this process and of nodes.
 //!
 //! A transaction is signed, written to the disk, and only then sent. After a restart the same bytes are sent again: a
-//! chain takes each nonce of an account once, so nothing can happen twice. It is signed again only when the base fee has
-//! risen above its fee cap; all earlier versions stay on the disk, because they could still be mined instead.
+//! chain takes each nonce of an account once, so nothing can happen twice. It is signed again when the base fee has risen
+//! above its fee cap, or when nodes refuse it for its price or its gas. All versions stay on the disk, since any may be mined.
 //!
 //! Arbitrum orders first come, first served, and has no public mempool, where a higher tip would buy anything: none is paid.
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use alloy::consensus::TxEip1559;
 use alloy::eips::eip2718::Encodable2718;
-use alloy::primitives::{Address, Bytes, B256};
+use alloy::primitives::{Address, Bytes, B256, U256};
 use alloy::rpc::types::TransactionReceipt;
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -30,7 +30,7 @@ use crate::Error;
 /// How transactions are sent.
 #[derive(Clone, Debug)]
 pub struct Sending {
-    /// The fee cap of a new transaction, in percent of the base fee.
+    /// The fee cap of a new transaction, in percent of the base fee; less where the balance does not pay that.
     pub fee_percent: u64,
     /// The highest fee cap per unit of gas, in wei; see [`Sender::above_ceiling`].
     pub fee_ceiling: Option<u128>,
@@ -123,6 +123,13 @@ impl Drop for Anyway<'_> {
         self.0.anyway.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+/// How often at most a transaction is signed. With calldata of 128 KiB, the most that nodes take, its file then has 3.3 MiB.
+const VERSIONS: usize = 12;
+/// Of these, so many are kept for a rising base fee: a node that refuses without a reason must not use them up.
+const FOR_RISES: usize = 4;
+/// The gas limit of a block of Arbitrum. A call that would be undone has no estimate, and can use its nonce with this at most.
+const BLOCK_GAS: u64 = 32_000_000;
 
 /// How often a receipt may be missing, on every node, before a transaction counts as displaced.
 const MISSES: u32 = 5;
@@ -221,6 +228,9 @@ impl Sender {
     /// Signs a transaction, writes it to the disk, and sends it; returns its nonce. From then on it is sent until it is
     /// mined, by [`wait`](Self::wait) and [`tick`](Self::tick), of this process or the next. A transaction that no node takes now
     /// is no error.
+    ///
+    /// # Errors
+    /// [`Error::Unpayable`] or [`Error::FeeCeiling`], for instance. Then nothing is signed.
     pub async fn submit(&self, request: Request) -> Result<u64, Error> {
         let mut live = self.live.lock().await;
         if let Some(entry) = request.name.as_deref().and_then(|name| live.journal.named(name)) {
@@ -233,9 +243,11 @@ impl Sender {
             return Err(Error::TooManyOpen(open));
         }
         // Concurrently: each takes a round trip to the node.
-        let (gas, head, count) = tokio::join!(self.gas(&request), self.endpoints.recent_head(), self.count());
+        let (gas, head, count, balance) =
+            tokio::join!(self.gas(&request), self.endpoints.recent_head(), self.count(), self.balance());
         let (gas, head, count) = (gas?, head?, count?);
-        let fee_cap = self.fee_cap(base_fee(&head), 0)?;
+        let base = base_fee(&head);
+        let fee_cap = self.fee_cap(base, 0)?.min(payable(balance, request.value, gas, base)?);
         let nonce = count.max(live.journal.next());
         let Request { to, value, input, name, .. } = request;
         let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
@@ -266,11 +278,20 @@ impl Sender {
     /// A transaction's fee cap; above `before` by enough that nodes accept it as a replacement.
     fn fee_cap(&self, base: u128, before: u128) -> Result<u128, Error> {
         let wanted = (base * u128::from(self.sending.fee_percent) / 100).max(before + before / 8 + 1);
-        match self.sending.fee_ceiling.filter(|_| self.above.load(Ordering::Relaxed) == 0) {
+        match self.ceiling() {
             Some(ceiling) if base > ceiling => Err(Error::FeeCeiling { base, ceiling }),
             Some(ceiling) => Ok(wanted.min(ceiling)),
             None => Ok(wanted),
         }
+    }
+
+    fn ceiling(&self) -> Option<u128> {
+        self.sending.fee_ceiling.filter(|_| self.above.load(Ordering::Relaxed) == 0)
+    }
+
+    /// The account's balance. One that no node tells limits nothing: nodes refuse what it does not pay.
+    async fn balance(&self) -> U256 {
+        self.endpoints.balance(self.address()).await.unwrap_or(U256::MAX)
     }
 
     async fn count(&self) -> Result<u64, Error> {
@@ -293,7 +314,7 @@ impl Sender {
         Ok(Signed { hash: *envelope.tx_hash(), bytes: envelope.encoded_2718().into(), fee_cap })
     }
 
-    /// Updates all open transactions once: notes those mined, sends others again, and signs those anew that pay too little.
+    /// Updates all open transactions once: notes those mined, sends others again, and signs those anew that pay too little or too much.
     pub async fn tick(&self) -> Result<(), Error> {
         let mut live = self.live.lock().await;
         if live.journal.unfinished().is_empty() {
@@ -407,7 +428,7 @@ impl Sender {
         false
     }
 
-    /// The nonce is free: sends, or signs anew below the base fee. Returns whether no node took it.
+    /// The nonce is free: sends, and signs anew what pays less than the base fee or more than nodes take. Returns whether no node took it.
     async fn send(&self, live: &mut Live, entry: &mut Entry, base: u128) -> Result<bool, Error> {
         if entry.fate != Fate::Open {
             // A reorganisation has undone it.
@@ -416,39 +437,111 @@ impl Sender {
             live.sent.remove(&entry.nonce);
         }
         if entry.latest().fee_cap < base {
-            let signed = match self.fee_cap(base, entry.latest().fee_cap) {
-                Ok(fee_cap) => self.sign(entry, fee_cap).await,
+            let renewed = match self.raised(entry, base).await {
+                Ok(fee_cap) => self.renew(live, entry, (entry.gas, fee_cap), base, VERSIONS).await,
                 Err(error) => Err(error),
             };
-            match signed {
-                Ok(signed) => entry.signed.push(signed),
-                Err(error) => {
-                    live.trouble.insert(entry.nonce, error.to_string());
-                    return Ok(true);
-                }
+            let trouble = match renewed {
+                Ok(true) => None,
+                Ok(false) => Some(format!("it is signed {VERSIONS} times, each for less than the base fee of {base} wei")),
+                Err(error @ Error::File { .. }) => return Err(error),
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(trouble) = trouble {
+                live.trouble.insert(entry.nonce, trouble);
+                return Ok(true);
             }
-            live.journal.put(entry.clone())?;
-            live.sent.remove(&entry.nonce);
         }
         if live.sent.get(&entry.nonce).is_some_and(|(at, _)| at.elapsed() < self.sending.resend_every) {
             return Ok(false);
         }
-        let seen = self.seen();
-        // A node that takes transactions and drops them must not always be the first to be asked.
-        let answer =
-            self.endpoints.ask_from::<B256>(live.attempts, "eth_sendRawTransaction", json!([entry.latest().bytes])).await;
-        live.attempts = live.attempts.wrapping_add(1);
-        match answer {
-            Ok(_) => {}
-            Err(Error::Node(complaint)) if is_known(&complaint.message) => {}
-            Err(error) => {
-                live.trouble.insert(entry.nonce, error.to_string());
-                return Ok(true);
+        let mut renewed = false;
+        let seen = loop {
+            let seen = self.seen();
+            // A node that takes transactions and drops them must not always be the first to be asked.
+            let answer =
+                self.endpoints.ask_from::<B256>(live.attempts, "eth_sendRawTransaction", json!([entry.latest().bytes])).await;
+            live.attempts = live.attempts.wrapping_add(1);
+            let error = match answer {
+                Ok(_) => break seen,
+                Err(Error::Node(complaint)) if is_known(&complaint.message) => break seen,
+                Err(error) => error,
+            };
+            let mut trouble = error.to_string();
+            if !renewed && matches!(&error, Error::Node(complaint) if is_of_price_or_gas(&complaint.message)) {
+                let other = match self.terms(entry, base).await {
+                    Ok(terms) => self.renew(live, entry, terms, base, VERSIONS - FOR_RISES).await,
+                    Err(error) => Err(error),
+                };
+                match other {
+                    Ok(other) => renewed = other,
+                    Err(error @ Error::File { .. }) => return Err(error),
+                    Err(error) => trouble = error.to_string(),
+                }
+                if renewed {
+                    continue;
+                }
             }
-        }
+            live.trouble.insert(entry.nonce, trouble);
+            return Ok(true);
+        };
         live.trouble.remove(&entry.nonce);
         live.sent.insert(entry.nonce, (Instant::now(), seen));
         Ok(false)
+    }
+
+    /// A fee cap for a base fee above the present one.
+    async fn raised(&self, entry: &Entry, base: u128) -> Result<u128, Error> {
+        let fee_cap = self.fee_cap(base, entry.latest().fee_cap)?;
+        Ok(fee_cap.min(payable(self.balance().await, entry.value, entry.gas, base)?))
+    }
+
+    /// The gas and the fee cap with which a transaction would be signed now.
+    async fn terms(&self, entry: &Entry, base: u128) -> Result<(u64, u128), Error> {
+        let Entry { to, value, input, .. } = entry.clone();
+        let request = Request { to, value, input, ..Request::default() };
+        let (gas, balance) = tokio::join!(self.gas(&request), self.balance());
+        let gas = match gas {
+            // Its nonce must be used all the same.
+            Err(Error::Refused(_)) => entry.gas.min(BLOCK_GAS),
+            gas => gas?,
+        };
+        Ok((gas, self.fee_cap(base, 0)?.min(payable(balance, entry.value, gas, base)?)))
+    }
+
+    /// Makes the version with this gas and fee cap the one that is sent, signing it if there is none. Once there are `most`, takes the one
+    /// that was not sent for longest and covers the base fee. Returns whether it is another one than before.
+    async fn renew(
+        &self,
+        live: &mut Live,
+        entry: &mut Entry,
+        (gas, fee_cap): (u64, u128),
+        base: u128,
+        most: usize,
+    ) -> Result<bool, Error> {
+        let last = entry.signed.len() - 1;
+        let equal = |signed: &Signed| signed.fee_cap == fee_cap && signed.gas() == Some(gas);
+        let covers = |signed: &Signed| (base..=self.ceiling().unwrap_or(u128::MAX)).contains(&signed.fee_cap);
+        let found = match entry.signed.iter().position(equal) {
+            None if last + 1 >= most => Some(entry.signed[..last].iter().position(covers).unwrap_or(last)),
+            found => found,
+        };
+        let mut other = entry.clone();
+        if let Some(at) = found {
+            if at == last {
+                return Ok(false);
+            }
+            let signed = other.signed.remove(at);
+            other.gas = signed.gas().unwrap_or(gas);
+            other.signed.push(signed);
+        } else {
+            other.gas = gas;
+            other.signed.push(self.sign(&other, fee_cap).await?);
+        }
+        live.journal.put(other.clone())?;
+        *entry = other;
+        live.sent.remove(&entry.nonce);
+        Ok(true)
     }
 
     async fn receipt(&self, hash: B256) -> Result<Option<TransactionReceipt>, Error> {
@@ -528,7 +621,9 @@ impl Sender {
             return Ok(receipt);
         }
         let hash = receipt.transaction_hash;
-        let Entry { to, value, input, gas, .. } = self.entry(nonce).await.ok_or(Error::UnknownTransaction(nonce))?;
+        let entry = self.entry(nonce).await.ok_or(Error::UnknownTransaction(nonce))?;
+        let gas = entry.signed.iter().find(|signed| signed.hash == hash).and_then(Signed::gas).unwrap_or(entry.gas);
+        let Entry { to, value, input, .. } = entry;
         // State after the block, not at the transaction, but nodes offer nothing closer.
         let block = receipt.block_number.map_or("latest".into(), |block| format!("{block:#x}"));
         let request = Request { to, value, input, ..Request::default() };
@@ -570,6 +665,33 @@ impl Sender {
 
 fn base_fee(head: &Head) -> u128 {
     head.base_fee_per_gas.unwrap_or_default().into()
+}
+
+/// The highest fee cap that a balance pays, if it pays the base fee.
+fn payable(balance: U256, value: U256, gas: u64, base: u128) -> Result<u128, Error> {
+    let most = balance.saturating_sub(value) / U256::from(gas.max(1));
+    if most < U256::from(base) {
+        return Err(Error::Unpayable { balance, value, gas, base });
+    }
+    Ok(most.saturating_to())
+}
+
+/// Whether a node's complaint is that the transaction pays more than its account has, or takes more gas, or less, than there may be.
+fn is_of_price_or_gas(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    [
+        "insufficient funds",
+        "insufficientfunds",
+        "upfront cost exceeds",
+        "exceeds the configured cap",
+        "exceeds block gas limit",
+        "exceeds transaction gas limit",
+        "gas limit too high",
+        "gas limit is too high",
+        "intrinsic gas too low",
+    ]
+    .iter()
+    .any(|sign| message.contains(sign))
 }
 
 /// Whether a node's complaint means that it has the transaction, or had it.

@@ -259,6 +259,165 @@ async fn the_ceiling_is_lifted_for_what_must_be_mined_and_for_what_is_before_it(
     assert!(matches!(sender.submit(request(3)).await, Err(Error::FeeCeiling { .. })));
 }
 
+/// The gas limit of `request`: a transfer's, and the reserve.
+const GAS: u64 = 25_200;
+
+/// A balance that pays `request(1)` at this fee cap, and no more.
+fn pays(fee_cap: u128) -> u128 {
+    u128::from(GAS) * fee_cap + 1
+}
+
+#[tokio::test]
+async fn no_more_is_offered_than_the_account_has_and_nothing_is_signed_below_the_base_fee() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), quick()).await;
+    chain.lock().unwrap().balance = pays(100_000_000) - 1;
+    let error = sender.submit(request(1)).await.unwrap_err();
+    assert!(matches!(error, Error::Unpayable { gas: GAS, base: 100_000_000, .. }), "{error}");
+    assert!(error.to_string().starts_with("insufficient funds: the account has 0.00000252 ether, and 25200 gas"), "{error}");
+    assert!(node.heard().is_empty() && sender.unfinished().await.is_empty());
+    chain.lock().unwrap().balance = pays(150_000_000);
+    let nonce = sender.submit(request(1)).await.unwrap();
+    assert_eq!(sender.entry(nonce).await.unwrap().latest().fee_cap, 150_000_000);
+    // Nor when it is signed anew.
+    chain.lock().unwrap().base_fee = 150_000_001;
+    sender.tick().await.unwrap();
+    assert_eq!(sender.entry(nonce).await.unwrap().signed.len(), 1);
+    chain.lock().unwrap().balance = pays(150_000_002);
+    sender.tick().await.unwrap();
+    let entry = sender.entry(nonce).await.unwrap();
+    assert_eq!((entry.signed.len(), entry.latest().fee_cap), (2, 150_000_002));
+    chain.lock().unwrap().mine(&[]);
+    assert_eq!(sender.wait(nonce).await.unwrap().transaction_hash, entry.latest().hash);
+}
+
+#[tokio::test]
+async fn what_was_signed_in_a_spike_and_cannot_be_paid_is_signed_anew_after_it() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), quick()).await;
+    chain.lock().unwrap().base_fee = 10_000_000_000;
+    node.set(|ways| &ways.poor, true);
+    let nonce = sender.submit(request(1)).await.unwrap();
+    let behind = sender.submit(request(1)).await.unwrap();
+    let first = sender.entry(nonce).await.unwrap();
+    node.set(|ways| &ways.poor, false);
+    chain.lock().unwrap().balance = pays(150_000_000);
+    // The balance does not pay the spike: it waits as it is.
+    sender.tick().await.unwrap();
+    assert_eq!(sender.entry(nonce).await.unwrap().signed, first.signed);
+    chain.lock().unwrap().base_fee = 100_000_000;
+    drop(sender);
+    let sender = open(&[&node], place.path(), quick()).await;
+    sender.tick().await.unwrap();
+    let second = sender.entry(nonce).await.unwrap();
+    assert_eq!((second.signed.len(), second.latest().fee_cap), (2, 150_000_000));
+    assert_eq!(second.signed[0], first.signed[0]);
+    assert_eq!(written(place.path()).unwrap().signed, second.signed, "it was written before it was sent");
+    chain.lock().unwrap().mine(&[]);
+    assert_eq!(sender.wait(nonce).await.unwrap().transaction_hash, second.latest().hash);
+    sender.tick().await.unwrap();
+    chain.lock().unwrap().mine(&[]);
+    sender.wait(behind).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_version_that_a_node_refused_is_still_found_when_another_mined_it() {
+    let chain = Chain::new();
+    let (rich, strict) = (Node::start(&chain).await, Node::start(&chain).await);
+    let place = tempfile::tempdir().unwrap();
+    let first = {
+        let sender = open(&[&rich], place.path(), quick()).await;
+        let nonce = sender.submit(request(1)).await.unwrap();
+        sender.entry(nonce).await.unwrap()
+    };
+    strict.set(|ways| &ways.poor, true);
+    chain.lock().unwrap().balance = pays(150_000_000);
+    let sender = open(&[&strict], place.path(), quick()).await;
+    sender.tick().await.unwrap();
+    assert_eq!(sender.entry(0).await.unwrap().signed.len(), 2);
+    chain.lock().unwrap().mine(&[]);
+    assert_eq!(sender.wait(0).await.unwrap().transaction_hash, first.latest().hash);
+}
+
+#[tokio::test]
+async fn gas_that_no_block_has_is_estimated_anew() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), quick()).await;
+    chain.lock().unwrap().block_gas = 32_000_000;
+    let gas = |gas| node.ways.gas.store(gas, std::sync::atomic::Ordering::SeqCst);
+    gas(10_000_000_000_000);
+    let nonce = sender.submit(request(1)).await.unwrap();
+    assert_eq!(sender.entry(nonce).await.unwrap().signed.len(), 1);
+    gas(0);
+    sender.tick().await.unwrap();
+    let entry = sender.entry(nonce).await.unwrap();
+    assert_eq!((entry.gas, entry.signed.len(), entry.latest().fee_cap), (GAS, 2, 200_000_000));
+    chain.lock().unwrap().mine(&[]);
+    sender.finish(nonce).await.unwrap();
+    // A call that would be undone by now has no estimate. Its number is used all the same.
+    gas(10_000_000_000_000);
+    let nonce = sender.submit(request(1)).await.unwrap();
+    chain.lock().unwrap().refusal = Some(Bytes::new());
+    sender.tick().await.unwrap();
+    assert_eq!(sender.entry(nonce).await.unwrap().gas, 32_000_000);
+    chain.lock().unwrap().mine(&[]);
+    sender.finish(nonce).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_signed_anew_respects_the_ceiling_and_has_a_bounded_number_of_versions() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sending = Sending { fee_ceiling: Some(150_000_000), ..quick() };
+    let sender = open(&[&node], place.path(), sending).await;
+    node.set(|ways| &ways.poor, true);
+    chain.lock().unwrap().base_fee = 400_000_000;
+    let above = sender.above_ceiling();
+    let nonce = sender.submit(request(1)).await.unwrap();
+    drop(above);
+    let first = sender.entry(nonce).await.unwrap();
+    assert_eq!(first.latest().fee_cap, 800_000_000);
+    sender.tick().await.unwrap();
+    assert_eq!(sender.entry(nonce).await.unwrap().signed.len(), 1, "the base fee is above the ceiling");
+    chain.lock().unwrap().base_fee = 100_000_000;
+    sender.tick().await.unwrap();
+    assert_eq!(sender.entry(nonce).await.unwrap().latest().fee_cap, 150_000_000);
+    // A node that refuses everything, and tells another balance each time.
+    for more in 0..30 {
+        chain.lock().unwrap().balance = pays(110_000_000 + more);
+        sender.tick().await.unwrap();
+        assert!(sender.entry(nonce).await.unwrap().latest().fee_cap <= 150_000_000);
+    }
+    let entry = sender.entry(nonce).await.unwrap();
+    assert_eq!(entry.signed.len(), 8);
+    assert!(entry.signed.iter().any(|signed| *signed == first.signed[0]));
+    // Some are left for a higher base fee, and no more.
+    let above = sender.above_ceiling();
+    chain.lock().unwrap().balance = u128::MAX;
+    for doubled in 0..10 {
+        chain.lock().unwrap().base_fee = 1_000_000_000 << (2 * doubled);
+        sender.tick().await.unwrap();
+    }
+    assert_eq!(sender.entry(nonce).await.unwrap().signed.len(), 12);
+    drop(above);
+    // One of them fits in the end.
+    node.set(|ways| &ways.poor, false);
+    chain.lock().unwrap().base_fee = 100_000_000;
+    chain.lock().unwrap().balance = pays(110_000_003);
+    for _ in 0..12 {
+        sender.tick().await.unwrap();
+    }
+    chain.lock().unwrap().mine(&[]);
+    sender.wait(nonce).await.unwrap();
+}
+
 #[tokio::test]
 async fn what_must_be_mined_is_sent_although_the_disk_does_not_take_it() {
     let chain = Chain::new();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use alloy::consensus::transaction::SignerRecoverable;
 use alloy::consensus::{Transaction, TxEnvelope};
 use alloy::eips::eip2718::Decodable2718;
-use alloy::primitives::{keccak256, Address, Bytes, B256};
+use alloy::primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy::sol_types::{SolCall, SolEvent};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -35,6 +35,10 @@ pub struct Chain {
     salt: u64,
     /// Wei for a unit of gas.
     pub base_fee: u128,
+    /// The wei of every account.
+    pub balance: u128,
+    /// The most gas of a block.
+    pub block_gas: u64,
     /// Transactions that nodes have taken and that are not mined.
     pub pool: Vec<TxEnvelope>,
     /// The revert data of `eth_estimateGas` and `eth_call`.
@@ -53,6 +57,8 @@ impl Chain {
             blocks: Vec::new(),
             salt: 0,
             base_fee: 100_000_000,
+            balance: u128::MAX,
+            block_gas: u64::MAX,
             pool: Vec::new(),
             refusal: None,
             automatic: false,
@@ -126,6 +132,13 @@ impl Chain {
         }
         if transaction.max_fee_per_gas() < self.base_fee {
             return Err("max fee per gas less than block base fee");
+        }
+        if transaction.gas_limit() > self.block_gas {
+            return Err("exceeds block gas limit");
+        }
+        let cost = U256::from(transaction.gas_limit()) * U256::from(transaction.max_fee_per_gas()) + transaction.value();
+        if cost > U256::from(self.balance) {
+            return Err("insufficient funds for gas * price + value");
         }
         if self.pool.iter().any(|known| *known.tx_hash() == hash) {
             return Err("already known");
@@ -292,6 +305,7 @@ fn reply(chain: &Shared, ways: &Ways, method: &str, params: &Value) -> Result<Va
             let account = params[0].as_str().unwrap().parse().unwrap();
             Ok(json!(format!("{:#x}", chain.count(account))))
         }
+        "eth_getBalance" => Ok(json!(U256::from(chain.balance))),
         "eth_getTransactionReceipt" => Ok(chain.receipt(params[0].as_str().unwrap().parse().unwrap(), height)),
         "eth_sendRawTransaction" => {
             let bytes: Bytes = params[0].as_str().unwrap().parse().unwrap();
