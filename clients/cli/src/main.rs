@@ -58,7 +58,7 @@ async fn main() -> ExitCode {
         eprintln!("muster: {error}");
         return ExitCode::from(2);
     }
-    match run(cli).await {
+    match Box::pin(run(cli)).await {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(report)) => {
             print(if json { report.json.to_string() } else { report.text });

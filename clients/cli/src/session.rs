@@ -208,7 +208,7 @@ impl<'a> Payments<'a> {
         let name = format!("{} {:#x} {}", self.names.len(), keccak256(&self.asked), session.muster.address());
         self.names.push(name.clone());
         let input = Bytes::from(call.abi_encode());
-        let before = match account.sender().named(&name).await.filter(|entry| !entry.is_void()) {
+        let before = match account.sender().standing(&name).await? {
             None => session.open_already(account, &input, value).await,
             before => before,
         };

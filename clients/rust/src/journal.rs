@@ -54,7 +54,7 @@ pub enum Fate {
         /// Whether the block is deep enough to be final.
         settled: bool,
     },
-    /// Another transaction of the account has used its nonce: this one never happens.
+    /// Another transaction of the account has used its nonce, as far as nodes know: this one never happens.
     Displaced,
 }
 

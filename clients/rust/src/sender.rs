@@ -42,6 +42,8 @@ pub struct Sending {
     pub look_every: Duration,
     /// See `look_every`.
     pub resend_every: Duration,
+    /// A transaction whose number is used counts as displaced once no node has had its receipt for this long: receipts can come late.
+    pub missing: Duration,
     /// The patience of [`Sender::wait`].
     pub patience: Duration,
     /// Confirmations after which a transaction counts as final.
@@ -63,6 +65,7 @@ impl Default for Sending {
             gas_percent: 20,
             look_every: Duration::from_millis(500),
             resend_every: Duration::from_secs(3),
+            missing: Duration::from_mins(1),
             patience: Duration::from_mins(2),
             settled: 20,
             open: 64,
@@ -76,8 +79,8 @@ struct Live {
     journal: Journal,
     /// When each was last sent, and the newest block seen before that.
     sent: HashMap<u64, (Instant, u64)>,
-    /// How often a receipt was missing although the nonce was used.
-    missing: HashMap<u64, u32>,
+    /// How often a receipt was missing although the nonce was used, and since when.
+    missing: HashMap<u64, (u32, Instant)>,
     trouble: HashMap<u64, String>,
     attempts: usize,
 }
@@ -131,7 +134,7 @@ const FOR_RISES: usize = 4;
 /// The gas limit of a block of Arbitrum. A call that would be undone has no estimate, and can use its nonce with this at most.
 const BLOCK_GAS: u64 = 32_000_000;
 
-/// How often a receipt may be missing, on every node, before a transaction counts as displaced.
+/// How often at least a receipt is missing, on every node, before a transaction counts as displaced.
 const MISSES: u32 = 5;
 
 impl Sender {
@@ -233,8 +236,8 @@ impl Sender {
     /// [`Error::Unpayable`] or [`Error::FeeCeiling`], for instance. Then nothing is signed.
     pub async fn submit(&self, request: Request) -> Result<u64, Error> {
         let mut live = self.live.lock().await;
-        if let Some(entry) = request.name.as_deref().and_then(|name| live.journal.named(name)) {
-            if !entry.is_void() {
+        if let Some(name) = &request.name {
+            if let Some(entry) = Box::pin(self.stands(&mut live, name)).await? {
                 return Ok(entry.nonce);
             }
         }
@@ -254,7 +257,7 @@ impl Sender {
         entry.signed.push(self.sign(&entry, fee_cap).await?);
         live.journal.put(entry)?;
         // All before it must be there first. Those that were seen in a block are looked at again by `tick`: nothing waits for that.
-        let _ = self.drive(&mut live, count, &head, false).await;
+        let _ = Box::pin(self.drive(&mut live, count, &head, false)).await;
         if live.journal.is_in_memory() {
             if let Some(trouble) = live.trouble.remove(&nonce) {
                 live.journal.forget(nonce);
@@ -321,7 +324,7 @@ impl Sender {
             return Ok(());
         }
         let (count, head) = tokio::join!(self.count(), self.endpoints.recent_head());
-        self.drive(&mut live, count?, &head?, true).await
+        Box::pin(self.drive(&mut live, count?, &head?, true)).await
     }
 
     /// Whether a transaction sent a moment ago is mined, by one request; otherwise does as [`Sender::tick`], and returns nothing.
@@ -402,34 +405,62 @@ impl Sender {
                 return Ok(());
             }
         }
-        let misses = live.missing.entry(entry.nonce).or_default();
+        let (misses, since) = live.missing.entry(entry.nonce).or_insert_with(|| (0, Instant::now()));
         *misses += 1;
-        if *misses >= MISSES && !self.is_somewhere(entry).await {
-            live.sent.remove(&entry.nonce);
-            live.missing.remove(&entry.nonce);
-            live.trouble.remove(&entry.nonce);
-            entry.fate = Fate::Displaced;
-            live.journal.put(entry.clone())?;
+        let is_long = since.elapsed() >= self.sending.missing;
+        let known = if *misses >= MISSES { self.anywhere(entry).await } else { Err(Error::Unreachable(String::new())) };
+        match known {
+            Ok(Some((hash, receipt))) => drop(Self::mined(live, entry, hash, &receipt, head, self.sending.settled)?),
+            Ok(None) if is_long => {
+                live.sent.remove(&entry.nonce);
+                live.missing.remove(&entry.nonce);
+                live.trouble.remove(&entry.nonce);
+                entry.fate = Fate::Displaced;
+                live.journal.put(entry.clone())?;
+            }
+            _ => {
+                live.trouble.insert(entry.nonce, "its number is used, and no node shows its receipt".into());
+            }
         }
         Ok(())
     }
 
-    /// Whether any node has the transaction as mined, or cannot tell.
-    async fn is_somewhere(&self, entry: &Entry) -> bool {
+    /// The receipt of one of a transaction's versions on any node; none if no node has one.
+    ///
+    /// # Errors
+    /// A node's failure, if no other has one: nothing is known then.
+    async fn anywhere(&self, entry: &Entry) -> Result<Option<(B256, TransactionReceipt)>, Error> {
+        let mut failure = None;
         for node in self.endpoints.well() {
             for signed in &entry.signed {
                 let hash = json!([signed.hash]);
-                let answer = self.endpoints.ask_one::<Option<TransactionReceipt>>(node, "eth_getTransactionReceipt", &hash).await;
-                if !matches!(answer, Ok(Ok(None))) {
-                    return true;
+                match self.endpoints.ask_one::<Option<TransactionReceipt>>(node, "eth_getTransactionReceipt", &hash).await {
+                    Ok(Ok(Some(receipt))) if receipt.block_hash.is_some() => return Ok(Some((signed.hash, receipt))),
+                    Ok(Ok(None)) => {}
+                    Ok(Err(complaint)) => failure = Some(Error::Node(complaint)),
+                    _ => failure = Some(Error::Unreachable(self.endpoints.reasons())),
                 }
             }
         }
-        false
+        failure.map_or(Ok(None), Err)
+    }
+
+    /// The latest transaction under a name, unless it came to nothing. One that counts as displaced is looked for once more: else its
+    /// action would happen twice if nodes only had its receipt late.
+    async fn stands(&self, live: &mut Live, name: &str) -> Result<Option<Entry>, Error> {
+        let Some(mut entry) = live.journal.named(name).cloned() else { return Ok(None) };
+        if entry.fate == Fate::Displaced {
+            if let Some((hash, receipt)) = self.anywhere(&entry).await? {
+                let head = receipt.block_number.unwrap_or_default();
+                Self::mined(live, &mut entry, hash, &receipt, head, self.sending.settled)?;
+            }
+        }
+        Ok(Some(entry).filter(|entry| !entry.is_void()))
     }
 
     /// The nonce is free: sends, and signs anew what pays less than the base fee or more than nodes take. Returns whether no node took it.
     async fn send(&self, live: &mut Live, entry: &mut Entry, base: u128) -> Result<bool, Error> {
+        live.missing.remove(&entry.nonce);
         if entry.fate != Fate::Open {
             // A reorganisation has undone it.
             entry.fate = Fate::Open;
@@ -642,6 +673,15 @@ impl Sender {
     /// The latest transaction of the journal under a name.
     pub async fn named(&self, name: &str) -> Option<Entry> {
         self.live.lock().await.journal.named(name).cloned()
+    }
+
+    /// The latest transaction of the journal under a name, unless it came to nothing: [`Sender::submit`] would return it. Nodes are asked
+    /// once more for one that counts as displaced.
+    ///
+    /// # Errors
+    /// The nodes' failure: whether it came to nothing is not known then.
+    pub async fn standing(&self, name: &str) -> Result<Option<Entry>, Error> {
+        self.stands(&mut *self.live.lock().await, name).await
     }
 
     /// Releases a name once the caller knows the result of its transaction: the next request under it is another.

@@ -35,6 +35,7 @@ fn quick() -> Sending {
     Sending {
         look_every: Duration::from_millis(5),
         resend_every: Duration::ZERO,
+        missing: Duration::from_millis(100),
         patience: Duration::from_mins(1),
         settled: 3,
         ..Sending::default()
@@ -556,6 +557,66 @@ async fn who_else_uses_the_key_is_noticed() {
     // And only one process can use a journal.
     let again = Sender::open(endpoints(&[&node]), key(), place.path(), quick()).await;
     assert!(matches!(again.err(), Some(Error::InUse { .. })));
+}
+
+#[tokio::test]
+async fn a_receipt_that_comes_late_is_waited_for() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sending = Sending { missing: Duration::from_mins(1), patience: Duration::from_millis(300), ..quick() };
+    let sender = open(&[&node], place.path(), sending).await;
+    let nonce = sender.submit(request(1)).await.unwrap();
+    node.set(|ways| &ways.blind, true);
+    chain.lock().unwrap().mine(&[]);
+    let error = sender.wait(nonce).await.unwrap_err();
+    assert!(matches!(&error, Error::NotMined { trouble: Some(why), .. } if why.contains("no node shows its receipt")), "{error}");
+    for _ in 0..10 {
+        sender.tick().await.unwrap();
+    }
+    assert_eq!(sender.entry(nonce).await.unwrap().fate, Fate::Open);
+    node.set(|ways| &ways.blind, false);
+    sender.wait(nonce).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_receipt_that_another_node_has_is_found() {
+    let chain = Chain::new();
+    let (blind, other) = (Node::start(&chain).await, Node::start(&chain).await);
+    blind.set(|ways| &ways.blind, true);
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&blind, &other], place.path(), quick()).await;
+    let nonce = sender.submit(request(1)).await.unwrap();
+    chain.lock().unwrap().mine(&[]);
+    for _ in 0..5 {
+        sender.tick().await.unwrap();
+    }
+    assert!(matches!(sender.entry(nonce).await.unwrap().fate, Fate::Mined { .. }));
+}
+
+#[tokio::test]
+async fn what_counts_as_displaced_is_looked_for_again_before_it_is_done_anew() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let work = |value| Request { name: Some("the work".into()), ..request(value) };
+    let sender = open(&[&node], place.path(), quick()).await;
+    let nonce = sender.submit(work(1)).await.unwrap();
+    node.set(|ways| &ways.blind, true);
+    chain.lock().unwrap().mine(&[]);
+    assert!(matches!(sender.wait(nonce).await, Err(Error::Displaced { nonce: 0 })));
+    drop(sender);
+    let sender = open(&[&node], place.path(), quick()).await;
+    // Nothing is known while nobody answers, so nothing is signed.
+    node.set(|ways| &ways.away, true);
+    assert!(matches!(sender.standing("the work").await, Err(Error::Unreachable(_))));
+    assert!(matches!(sender.submit(work(1)).await, Err(Error::Unreachable(_))));
+    node.set(|ways| &ways.away, false);
+    node.set(|ways| &ways.blind, false);
+    assert_eq!(sender.submit(work(1)).await.unwrap(), nonce);
+    assert_eq!(sender.standing("the work").await.unwrap().map(|entry| entry.nonce), Some(nonce));
+    sender.wait(nonce).await.unwrap();
+    assert_eq!((chain.lock().unwrap().mined().len(), node.heard().len()), (1, 1));
 }
 
 #[tokio::test]

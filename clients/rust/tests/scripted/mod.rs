@@ -182,6 +182,8 @@ pub struct Ways {
     pub invents: AtomicBool,
     /// Is of another chain.
     pub stranger: AtomicBool,
+    /// Shows no receipts.
+    pub blind: AtomicBool,
     /// Says that it takes transactions, and drops them.
     pub swallows: AtomicBool,
     /// Does not answer when a transaction is sent.
@@ -306,6 +308,7 @@ fn reply(chain: &Shared, ways: &Ways, method: &str, params: &Value) -> Result<Va
             Ok(json!(format!("{:#x}", chain.count(account))))
         }
         "eth_getBalance" => Ok(json!(U256::from(chain.balance))),
+        "eth_getTransactionReceipt" if ways.blind.load(Ordering::SeqCst) => Ok(Value::Null),
         "eth_getTransactionReceipt" => Ok(chain.receipt(params[0].as_str().unwrap().parse().unwrap(), height)),
         "eth_sendRawTransaction" => {
             let bytes: Bytes = params[0].as_str().unwrap().parse().unwrap();
