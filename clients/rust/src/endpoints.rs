@@ -668,5 +668,7 @@ fn unable(code: i64, message: &str) -> bool {
         "unauthorized",
         "capacity exceeded",
     ];
-    code == 429 || code == -32601 || signs.iter().any(|sign| message.contains(sign))
+    // Providers have no common code for too many requests. One of them also stands for an answer that would be too long.
+    let long = ["more than", "results", "range", "logs"].iter().any(|sign| message.contains(sign));
+    matches!(code, 429 | -32601 | -32007 | -32029) || code == -32005 && !long || signs.iter().any(|sign| message.contains(sign))
 }

@@ -88,6 +88,9 @@ pub fn fetcher() -> Result<Client, Error> {
     builder.build().map_err(|error| Error::Url(error.without_url().to_string()))
 }
 
+/// Statuses by which a provider, or what is before it, refuses whatever is asked; also where there is JSON beside it.
+const REFUSED: [u16; 8] = [401, 402, 403, 408, 429, 502, 503, 504];
+
 pub(crate) struct Poster {
     client: Client,
     timeout: Duration,
@@ -115,13 +118,13 @@ impl Poster {
             }
             text.extend_from_slice(&chunk);
         }
+        let status = answer.status();
         // Some nodes complain in JSON under another status than 200.
-        if answer.status().is_success()
-            || serde_json::from_slice::<serde_json::Value>(&text).is_ok_and(|v| v.get("error").is_some())
-        {
+        let complains = || serde_json::from_slice::<serde_json::Value>(&text).is_ok_and(|v| v.get("error").is_some());
+        if status.is_success() || !REFUSED.contains(&status.as_u16()) && complains() {
             return Ok(text);
         }
-        Err(Fault::Http(answer.status().as_u16()))
+        Err(Fault::Http(status.as_u16()))
     }
 
     fn fault(&self, error: reqwest::Error) -> Fault {

@@ -271,6 +271,52 @@ async fn what_babbles_or_is_away_is_passed_over_and_named_without_its_key() {
     assert_eq!(nodes.head().await.unwrap().number, 0);
 }
 
+/// Refusals as providers word them, in JSON under a status of their own or under 200.
+#[tokio::test]
+async fn a_node_that_refuses_whatever_is_asked_is_passed_over_and_one_that_refuses_this_question_is_not() {
+    let chain = Chain::new();
+    let (one, other) = (Node::start(&chain).await, Node::start(&chain).await);
+    let fresh = || endpoints(&[&one, &other], Settings { rest: Duration::from_mins(1), ..quick() });
+    let asked = |status, code, message| *one.ways.refuses.lock().unwrap() = Some((status, code, message));
+    for (status, code, message) in [
+        (429, 429, "Your app has exceeded its compute units per second capacity"),
+        (429, -32007, "50/second request limit reached"),
+        (429, -32005, "project ID request rate exceeded"),
+        (401, -32001, "invalid project id"),
+        (402, -32000, "payment required"),
+        (403, -32000, "origin not allowed"),
+        (408, -32000, "timeout"),
+        (502, -32603, "Internal error"),
+        (503, -32603, "Internal error"),
+        (504, -32603, "Internal error"),
+    ] {
+        asked(status, code, message);
+        let nodes = fresh();
+        assert_eq!(nodes.head().await.unwrap().number, 0, "{status}");
+        assert_eq!(nodes.standing()[0].fault, Some(Fault::Http(status)), "{message}");
+    }
+    for (code, message) in [
+        (-32005, "project ID request rate exceeded"),
+        (-32007, "50/second request limit reached"),
+        (-32029, "slow down"),
+        (429, "slow down"),
+    ] {
+        asked(200, code, message);
+        let nodes = fresh();
+        assert_eq!(nodes.head().await.unwrap().number, 0, "{code}");
+        assert_eq!(nodes.standing()[0].fault, Some(Fault::Unable(message.into())));
+    }
+    for (status, code, message) in [
+        (200, -32005, "query returned more than 10000 results"),
+        (400, -32602, "invalid params"),
+        (500, -32000, "insufficient funds for gas * price + value"),
+    ] {
+        asked(status, code, message);
+        let error = fresh().head().await.unwrap_err();
+        assert!(matches!(&error, Error::Node(complaint) if complaint.message == message), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_long_past_is_read_in_pieces_that_the_node_gives() {
     let chain = Chain::new();

@@ -196,6 +196,8 @@ pub struct Ways {
     pub limits: AtomicU64,
     /// The gas that it estimates, a transfer's at least.
     pub gas: AtomicU64,
+    /// Answers everything with this status, code and message.
+    pub refuses: Mutex<Option<(u16, i64, &'static str)>>,
     /// Answers with something that is no JSON.
     pub babbles: AtomicBool,
     /// Transactions as they came.
@@ -240,6 +242,10 @@ async fn answer(State((chain, ways)): State<(Shared, Arc<Ways>)>, Json(asked): J
     }
     if is(&ways.babbles) {
         return (StatusCode::OK, "<html>".into());
+    }
+    if let Some((status, code, message)) = *ways.refuses.lock().unwrap() {
+        let body = json!({ "jsonrpc": "2.0", "id": asked["id"], "error": { "code": code, "message": message } });
+        return (StatusCode::from_u16(status).unwrap(), body.to_string());
     }
     if asked["method"] == "eth_sendRawTransaction" {
         ways.heard.lock().unwrap().push(asked["params"][0].as_str().unwrap().parse().unwrap());
