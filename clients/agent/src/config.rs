@@ -9,7 +9,7 @@ use std::time::Duration;
 use alloy::primitives::{Address, U256};
 use alloy::signers::local::PrivateKeySigner;
 use anyhow::{bail, ensure, Context, Result};
-use muster_client::{abi, key, parse_amount, Bounds, Place, Private, Wallet};
+use muster_client::{abi, key, parse_address, parse_amount, Bounds, Place, Private, Wallet};
 use serde::{Deserialize, Deserializer};
 
 use crate::hub::Hub;
@@ -30,6 +30,7 @@ pub struct Config {
     /// Empty, none is: the agent then looks about as often as blocks come while it waits for one.
     pub ws: Option<Vec<String>>,
     /// The contract.
+    #[serde(deserialize_with = "address")]
     pub muster: Address,
     /// Refuse to talk to another chain.
     pub chain: Option<u64>,
@@ -131,6 +132,7 @@ pub struct Node {
     pub signer: Option<Place>,
     /// The node's operator, if the key is a worker's: the agent then accepts the operator's offer when it starts. Left out, the node is the
     /// one that the key is the operator of, or already works for.
+    #[serde(default, deserialize_with = "maybe_address")]
     pub operator: Option<Address>,
     /// An earlier node of this agent whose GPU and executor this node uses too, each with its own stake. While one computes, the other
     /// gets its next task, so that the card does not wait for the chain. The settings of the GPU belong to the earlier node.
@@ -275,6 +277,14 @@ fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 fn maybe_amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<U256>, D::Error> {
     let text = String::deserialize(from)?;
     parse_amount(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Address, D::Error> {
+    parse_address(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+}
+
+fn maybe_address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Address>, D::Error> {
+    address(from).map(Some)
 }
 
 fn maybe_place<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Place>, D::Error> {
@@ -621,6 +631,8 @@ mod tests {
             ("key_env = \"KEY\"", "signer = \"elsewhere\""),
             ("[\"true\"]", "[]"),
             ("name = \"gpu0\"", "name = \"gpu 0\""),
+            ("name = \"gpu0\"", "name = \"gpu0\"\noperator = \"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD\""),
+            ("0x4d75737465720000000000000000000000000000", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD"),
             ("name = \"gpu0\"", "name = \"gpu0\"\ngpu_name = \"RTX\""),
             ("name = \"gpu0\"", "name = \"gpu0\"\ngpu_name = \"CPU\"\nvram = 0"),
             ("name = \"gpu0\"", "name = \"gpu0\"\ngpu_name = \"CPU\"\nvram = 961"),

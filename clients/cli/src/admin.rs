@@ -10,6 +10,7 @@ use muster_client::{safe, IMuster};
 use serde_json::{json, Value};
 
 use crate::keepalive::{self, Life};
+use crate::options::address;
 use crate::parameters::PARAMETERS;
 use crate::proposals::Proposals;
 use crate::session::{functions_named, Report, Session};
@@ -72,6 +73,7 @@ enum Command {
     /// Offer the ownership to another account
     TransferOwnership {
         /// The account that must accept it; the zero address withdraws the offer
+        #[arg(value_parser = address)]
         to: Address,
     },
     /// Accept the ownership that was offered to the account
@@ -79,6 +81,7 @@ enum Command {
     /// Propose another treasury; the zero address withdraws the proposal
     ProposeTreasury {
         /// The receiver of the protocol's income
+        #[arg(value_parser = address)]
         treasury: Address,
     },
     /// Put a proposed treasury into effect (anybody may)
@@ -99,12 +102,13 @@ enum Command {
 #[derive(Args)]
 struct Change {
     /// The proposed program; the zero address for none
+    #[arg(value_parser = address)]
     program: Address,
     /// The functions, by name, signature or selector
     #[arg(required_unless_present = "of", value_name = "FUNCTION")]
     functions: Vec<String>,
     /// All functions of this program
-    #[arg(long, value_name = "PROGRAM", conflicts_with = "functions")]
+    #[arg(long, value_name = "PROGRAM", value_parser = address, conflicts_with = "functions")]
     of: Option<Address>,
 }
 

@@ -3,7 +3,7 @@
 use alloy::primitives::{Address, U256};
 use clap::{Parser, Subcommand};
 
-use crate::options::{amount, Options};
+use crate::options::{address, amount, Options};
 use crate::{admin, earnings, exporter, keepalive, keeper, node, stores, task, watch, why};
 
 /// Muster from the command line: run a node, have tasks run, keep a network going.
@@ -100,7 +100,7 @@ pub enum Node {
     /// Have the contract pay the account's credit
     Withdraw {
         /// The account to pay [default: the key's own]
-        #[arg(long)]
+        #[arg(long, value_parser = address)]
         to: Option<Address>,
     },
     /// A node's earnings and costs, task by task

@@ -9,7 +9,7 @@ use muster_client::{abi, show_amount, Error, IMuster, Refusal};
 use muster_core::record::CALL_MODELS;
 use serde_json::json;
 
-use crate::options::amount;
+use crate::options::{address, amount};
 use crate::session::{Report, Session};
 
 #[derive(Args)]
@@ -36,7 +36,7 @@ pub struct Which {
     /// The node's number [default: that of the account]
     pub node: Option<u32>,
     /// The node of this operator
-    #[arg(long, conflicts_with = "node")]
+    #[arg(long, conflicts_with = "node", value_parser = address)]
     pub operator: Option<Address>,
 }
 
@@ -55,7 +55,10 @@ pub struct Models {
 #[derive(Subcommand)]
 pub enum Worker {
     /// By the operator: name the account that may work for the node; it must accept
-    Set { worker: Address },
+    Set {
+        #[arg(value_parser = address)]
+        worker: Address,
+    },
     /// By the operator: end the work of the named account, and pause the node, since nobody would answer for it
     Remove {
         /// Leave the node in work: the operator's own key answers for it

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use alloy::primitives::{Address, U256};
 use clap::Args;
-use muster_client::{parse_amount, Place};
+use muster_client::{parse_address, parse_amount, Place};
 
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Everywhere")]
@@ -17,7 +17,7 @@ pub struct Options {
     #[arg(long, env = "ETH_WS_URL", value_name = "URL", value_delimiter = ',', hide_env_values = true, global = true)]
     pub ws_url: Vec<String>,
     /// The contract
-    #[arg(long, env = "MUSTER", value_name = "ADDRESS", global = true)]
+    #[arg(long, env = "MUSTER", value_name = "ADDRESS", value_parser = address, global = true)]
     pub muster: Option<Address>,
     /// Refuse to talk to another chain
     #[arg(long, env = "CHAIN_ID", value_name = "NUMBER", global = true)]
@@ -69,6 +69,11 @@ impl Options {
     pub fn patience(&self) -> Duration {
         Duration::from_secs(self.wait)
     }
+}
+
+/// An address as people write it.
+pub fn address(text: &str) -> Result<Address, String> {
+    parse_address(text).map_err(|error| error.to_string())
 }
 
 /// An amount as people write it.

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use muster_client::{digest_of, published_key, seal_input, Bounds, IMuster, Lookup, Store, Stores};
 use serde_json::json;
 
+use crate::options::address;
 use crate::session::{Report, Session};
 
 /// The most bytes that are read.
@@ -115,7 +116,7 @@ pub enum Command {
     /// An account's entries
     Show {
         /// The account [default: the key's]
-        #[arg(value_name = "ACCOUNT")]
+        #[arg(value_name = "ACCOUNT", value_parser = address)]
         whose: Option<Address>,
     },
     /// Publish where this account's results or inputs can be read: up to 256 bytes, `https://...`, `http://...` or `ipfs+https://gateway`; none removes all

@@ -6,6 +6,7 @@ use clap::Args;
 use muster_client::{abi, parameter, show_amount, Batch, Cursor, Events, IMuster, Reading};
 use serde_json::json;
 
+use crate::options::address;
 use crate::session::{event_json, Report, Session};
 
 #[derive(Args)]
@@ -17,7 +18,7 @@ pub struct Watch {
     #[arg(long, conflicts_with = "node")]
     task: Option<u64>,
     /// Only events that name this account
-    #[arg(long)]
+    #[arg(long, value_parser = address)]
     by: Option<Address>,
     /// From this block on [default: the next]
     #[arg(long, value_name = "BLOCK")]

@@ -510,6 +510,27 @@ async fn exit_codes_tell_scripts_what_happened() {
         let output = person.command(&["network"]).env(name, value).env_remove("RPC_URL").output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{name}={value}: {output:?}");
     }
+    // A mistyped address.
+    let (wrong, right) = ("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
+    let commands: [&[&str]; 10] = [
+        &["network", "--muster", wrong],
+        &["node", "withdraw", "--to", wrong],
+        &["node", "worker", "set", wrong],
+        &["node", "status", "--operator", wrong],
+        &["stores", "show", wrong],
+        &["watch", "--by", wrong],
+        &["admin", "transfer-ownership", wrong],
+        &["admin", "propose-treasury", wrong],
+        &["admin", "propose-programs", wrong, "withdraw"],
+        &["admin", "propose-programs", right, "--of", wrong],
+    ];
+    for arguments in commands {
+        let refused = person.fails(2, arguments);
+        assert!(refused["error"].as_str().unwrap().contains("its checksum is wrong"), "{arguments:?}: {refused}");
+    }
+    for written in [right, &right.to_lowercase(), &right.to_uppercase().replacen("0X", "0x", 1)] {
+        assert_eq!(person.done(&["stores", "show", written])["account"].as_str().unwrap().to_lowercase(), right.to_lowercase());
+    }
     let refused = person.fails(3, &["task", "create", "--input-digest", DIGEST]);
     assert_eq!(refused["refusal"], "NoNodes");
     // A provider's access key is in the URL.

@@ -105,6 +105,14 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// An address that cannot be read, or whose checksum is wrong.
+    #[error("{text:?} is no address: {why}")]
+    Address {
+        /// The given text.
+        text: String,
+        /// The reason.
+        why: String,
+    },
     /// A URL that cannot be used.
     #[error("not a URL of a node: {0}")]
     Url(String),

@@ -22,6 +22,7 @@
 #![warn(missing_docs)]
 
 pub mod abi;
+mod address;
 mod amount;
 #[cfg(feature = "s3")]
 mod bucket;
@@ -52,6 +53,7 @@ mod trouble;
 mod wallet;
 
 pub use abi::{Advice, Event, IMuster, Reason, Refusal};
+pub use address::parse_address;
 pub use alloy;
 pub use amount::{parse_amount, show_amount};
 pub use cursor::{Cursor, Mark};

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 use url::Url;
 
+use crate::address::parse_address;
 use crate::error::Complaint;
 use crate::http::{self, redacted, Poster};
 use crate::Error;
@@ -81,7 +82,7 @@ impl FromStr for Place {
             Some(("gcp", version)) if parts(version).is_some() => Ok(Self::Gcp(version.into())),
             Some(("http" | "https", _)) => {
                 let mut url = http::parse(text, &["http", "https"])?;
-                let account = url.fragment().map(str::parse).transpose().map_err(|_| wrong("behind the # is no address"))?;
+                let account = url.fragment().map(parse_address).transpose().map_err(|error| wrong(&error.to_string()))?;
                 url.set_fragment(None);
                 Ok(Self::Remote(url, account))
             }
@@ -265,9 +266,18 @@ mod tests {
             panic!()
         };
         assert_eq!((url.as_str(), account), ("http://127.0.0.1:9000/x", Address::repeat_byte(7)));
-        for wrong in
-            ["", "ledger:", "aws:", "trezor", "gcp:projects/p", &format!("{key}/8"), "http://127.0.0.1:9000#7", "ftp://x"]
-        {
+        let mistyped = "http://127.0.0.1:9000#0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD";
+        for wrong in [
+            "",
+            "ledger:",
+            "aws:",
+            "trezor",
+            "gcp:projects/p",
+            &format!("{key}/8"),
+            "http://127.0.0.1:9000#7",
+            "ftp://x",
+            mistyped,
+        ] {
             assert!(wrong.parse::<Place>().is_err(), "{wrong}");
         }
     }
