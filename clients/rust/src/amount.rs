@@ -1,7 +1,5 @@
 //! Amounts as people write them.
 
-use alloy::primitives::ruint::UintTryFrom;
-use alloy::primitives::utils::format_ether;
 use alloy::primitives::U256;
 
 use crate::Error;
@@ -34,19 +32,10 @@ pub fn parse_amount(text: &str) -> Result<U256, Error> {
     U256::from_str_radix(&all, 10).map_err(|_| bad("it is too large"))
 }
 
-/// Wei as ether, without zeros at the end.
-pub fn show_amount<T>(wei: T) -> String
-where
-    U256: UintTryFrom<T>,
-{
-    let text = format_ether(U256::from(wei));
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{} ether", if text.is_empty() { "0" } else { text })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::show_amount;
 
     #[test]
     fn amounts_are_exact() {

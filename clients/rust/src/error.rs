@@ -6,7 +6,7 @@ use alloy::primitives::{Address, Bytes, B256, U256};
 use serde::Deserialize;
 
 use crate::abi::Refusal;
-use crate::amount::show_amount;
+use crate::shown::show_amount;
 
 /// A node's error in place of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

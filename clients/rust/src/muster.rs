@@ -9,10 +9,10 @@ use alloy::sol_types::{SolCall, SolInterface};
 use futures_util::{stream, StreamExt, TryStreamExt};
 
 use crate::abi::{self, Advice, Event, IMuster, Reason, Refusal};
-use crate::amount::show_amount;
 use crate::endpoints::Endpoints;
 use crate::request::Request;
 use crate::sender::Sender;
+use crate::shown::show_amount;
 use crate::Error;
 
 /// The words of [`Muster::fatal_slash`], where `minStake` is `least` stake units and can be `most`, which is 4^9 times its first value.
