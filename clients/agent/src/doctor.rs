@@ -516,8 +516,7 @@ async fn below(muster: &Muster, holder: &Holder, least: U256) -> Option<String> 
 }
 
 async fn machine(config: &Config, node: &config::Node, found: &mut Findings) -> Option<Name> {
-    let asked = node.clone();
-    let gpu = match gpu::answered(move || gpu::find(&asked)).await {
+    let gpu = match gpu::find(node).await {
         Ok(gpu) => gpu,
         Err(error) => {
             found.bad(&format!("GPU: {error:#}"), "check `nvidia-smi -L`, or describe the GPU by `gpu_name` and `vram`");

@@ -51,22 +51,34 @@ const OPEN: usize = 256;
 /// Questions without an answer yet.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
+/// One of them, until it is dropped.
+struct Asked;
+
+impl Asked {
+    /// None if there are too many.
+    fn new() -> Option<Self> {
+        let asked = (ASKED.fetch_add(1, Relaxed), Self);
+        (asked.0 < OPEN).then_some(asked.1)
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        ASKED.fetch_sub(1, Relaxed);
+    }
+}
+
 /// Asks NVIDIA's library in a thread of its own: where a card has failed, the driver may never answer. Nothing waits for that thread, not
 /// even the end of the process.
 pub fn ask<T: Send + 'static>(question: impl FnOnce() -> Result<T> + Send + 'static) -> oneshot::Receiver<Result<T>> {
     let (tell, told) = oneshot::channel();
-    if ASKED.fetch_add(1, Relaxed) >= OPEN {
-        ASKED.fetch_sub(1, Relaxed);
-        drop(tell.send(Err(silent())));
-        return told;
-    }
-    let asking = std::thread::Builder::new().name("gpu".into()).spawn(move || {
-        let answer = question();
-        ASKED.fetch_sub(1, Relaxed);
-        drop(tell.send(answer));
-    });
-    if asking.is_err() {
-        ASKED.fetch_sub(1, Relaxed);
+    if let Some(asked) = Asked::new() {
+        // Without a thread nothing is told, as by a library that does not answer.
+        let _ = std::thread::Builder::new().name("gpu".into()).spawn(move || {
+            let answer = question();
+            drop(asked);
+            drop(tell.send(answer));
+        });
     }
     told
 }
@@ -121,8 +133,13 @@ fn is_divided(device: &Device<'_>) -> bool {
 /// The GPU of a node.
 ///
 /// # Errors
-/// If neither the library nor the configuration tells of one.
-pub fn find(node: &config::Node) -> Result<Gpu> {
+/// If neither the library nor the configuration tells of one, or the library does not answer.
+pub async fn find(node: &config::Node) -> Result<Gpu> {
+    let node = node.clone();
+    answered(move || find_now(&node)).await
+}
+
+fn find_now(node: &config::Node) -> Result<Gpu> {
     if let (Some(name), Some(vram)) = (&node.gpu_name, node.vram) {
         return Ok(Gpu { name: name.clone(), vram, uuid: node.gpu.clone().filter(|gpu| gpu.parse::<u32>().is_err()) });
     }
@@ -189,15 +206,15 @@ mod tests {
         assert_eq!([24_564u64 << 20, 81_920 << 20, 6_144 << 20, 3_019 << 20, 0].map(gib), [24, 80, 6, 3, 0]);
     }
 
-    #[test]
-    fn a_machine_without_a_gpu_is_described() {
+    #[tokio::test]
+    async fn a_machine_without_a_gpu_is_described() {
         let node = |more: &str| -> config::Node {
             toml::from_str(&format!("name = 'n'\nkey_env = 'K'\n{more}\n[executor]\ncommand = ['true']")).unwrap()
         };
-        let described = find(&node("gpu_name = 'Apple M4 Max'\nvram = 128")).unwrap();
+        let described = find(&node("gpu_name = 'Apple M4 Max'\nvram = 128")).await.unwrap();
         assert_eq!(described, Gpu { name: "Apple M4 Max".into(), vram: 128, uuid: None });
         assert_eq!(look(&described).unwrap(), None);
-        let part = find(&node("gpu = 'MIG-1'\ngpu_name = 'NVIDIA A100 MIG 3g.40gb'\nvram = 40")).unwrap();
+        let part = find(&node("gpu = 'MIG-1'\ngpu_name = 'NVIDIA A100 MIG 3g.40gb'\nvram = 40")).await.unwrap();
         assert_eq!(part.uuid.as_deref(), Some("MIG-1"));
         assert_eq!(registered(&part.name, Some("0a1b2c3d")), "NVIDIA A100 MIG 3g.40gb+0a1b2c3d");
     }

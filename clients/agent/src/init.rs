@@ -80,7 +80,7 @@ struct Told {
 
 /// Writes the configuration, and prints the next steps. Does not touch an existing file.
 pub async fn run(path: &Path, asked: &Asked) -> Result<()> {
-    let cards = gpu::all()?;
+    let cards = gpu::answered(gpu::all).await?;
     ensure!(!cards.is_empty(), "NVIDIA's library knows no card");
     let told = match (&asked.rpc[..], asked.muster) {
         ([], _) | (_, None) => Told::default(),

@@ -154,8 +154,7 @@ async fn recall(shared: &Shared, settings: &config::Node, number: u32) -> Result
 /// Finds the GPU, restarts the executor, and runs the golden tasks; `twice` before anything is paid for the name. Answers that the same
 /// process has just given count, too: loading a large model for each of the nodes that share it would take minutes.
 pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twice: bool) -> Result<Examined> {
-    let asked = node.clone();
-    let gpu = gpu::answered(move || gpu::find(&asked)).await?;
+    let gpu = gpu::find(node).await?;
     let mut executor = executor.lock().await;
     let known = shared.proofs().get(node.card()).and_then(|proof| proof.still(twice, node.shares.is_some(), &mut executor));
     let answered = match known {

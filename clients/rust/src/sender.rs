@@ -408,10 +408,10 @@ impl Sender {
         let (misses, since) = live.missing.entry(entry.nonce).or_insert_with(|| (0, Instant::now()));
         *misses += 1;
         let is_long = since.elapsed() >= self.sending.missing;
-        let known = if *misses >= MISSES { self.anywhere(entry).await } else { Err(Error::Unreachable(String::new())) };
+        let known = if *misses >= MISSES { self.anywhere(entry).await.ok() } else { None };
         match known {
-            Ok(Some((hash, receipt))) => drop(Self::mined(live, entry, hash, &receipt, head, self.sending.settled)?),
-            Ok(None) if is_long => {
+            Some(Some((hash, receipt))) => drop(Self::mined(live, entry, hash, &receipt, head, self.sending.settled)?),
+            Some(None) if is_long => {
                 live.sent.remove(&entry.nonce);
                 live.missing.remove(&entry.nonce);
                 live.trouble.remove(&entry.nonce);

@@ -22,8 +22,8 @@ export type WatchEventsParameters = MusterParameters &
     /** The first block looked at: the last `next` of `onEvents`. The next block if left out. */
     fromBlock?: bigint | undefined;
     /**
-     * Gets events in their order, each once; later those that the endpoint lacked at first, or that a reorganisation moved. `next` is the block to begin with after a restart: store it once the events are dealt
-     * with. A promise is awaited before more is asked for; if it rejects, the same events come again.
+     * Gets events in their order, each once; later those that the endpoint lacked at first, or that a reorganisation moved. `next` is the block to
+     * begin with after a restart: store it once the events are dealt with. A promise is awaited before more is asked for; if it rejects, the same events come again.
      */
     onEvents: (events: MusterEvent[], next: bigint) => void | Promise<void>;
     /** Gets failures; asking goes on. */
