@@ -86,6 +86,8 @@ export class Counter {
   readonly counts = new Map<string, number>();
   /** When each came and was answered, by this process's clock. */
   calls: { method: string; begun: number; ended: number }[] = [];
+  /** Told of each call before it is passed on, which waits for it. */
+  before: (method: string) => Promise<void> | void = () => {};
   private constructor(
     private readonly server: Server,
     readonly url: string,
@@ -102,6 +104,7 @@ export class Counter {
       for (const { method } of calls) counter.counts.set(method, (counter.counts.get(method) ?? 0) + 1);
       counter.calls.push(...calls);
       try {
+        for (const { method } of calls) await counter.before(method);
         const answer = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body });
         response.writeHead(answer.status, { "content-type": "application/json" });
         response.end(await answer.text());

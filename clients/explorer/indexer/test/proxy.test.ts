@@ -167,18 +167,17 @@ test("the proxy leaves what servers compressed, named and let be kept as it is, 
 
 test("an address that asks too often is refused, whatever it says of itself, and no other is", { skip }, async () => {
   const [greedy, modest] = ["127.0.2.1", "127.0.2.2"];
-  const asked = async (path: string, times: number) => {
-    const answers: Answer[] = [];
-    for (let i = 0; i < times; i++) answers.push(await ask(path, { from: greedy, headers: { "x-forwarded-for": `10.0.0.${i}` } }));
-    return answers;
-  };
+  // At once: the limit is one of a minute, which one after the other might take on a busy machine.
+  const asked = (path: string, times: number) => Promise.all(Array.from({ length: times }, (_, i) => ask(path, { from: greedy, headers: { "x-forwarded-for": `10.0.0.${i}` } })));
   for (const [path, limit] of [["/feeds/nodes/1.rss", LIMIT / 10], ["/api/list/nodes?limit=1", LIMIT]] as const) {
     // Each server counts for itself, and requests of the first kind count for both kinds.
     const answers = await asked(path, 2 * limit + 1);
-    assert.ok(answers.slice(0, limit - LIMIT / 4).every(({ status }) => status === 200), path);
-    const { status, headers } = answers.at(-1)!;
-    assert.equal(status, 429, path);
-    assert.ok(Number(headers["retry-after"]) > 0 && Number(headers["retry-after"]) <= 60);
+    const refused = answers.filter(({ status }) => status !== 200);
+    assert.ok(refused.length && refused.length <= limit + 1 + LIMIT / 4, `${path}: ${refused.length} of ${answers.length} refused`);
+    for (const { status, headers } of refused) {
+      assert.equal(status, 429, path);
+      assert.ok(Number(headers["retry-after"]) > 0 && Number(headers["retry-after"]) <= 60);
+    }
     assert.equal((await ask(path, { from: modest })).status, 200, path);
   }
 });
@@ -217,7 +216,7 @@ const behind = (address: string): Asking => ({ at: servers[0]!.url, headers: { "
 
 test("all addresses of a network share its limit, and its neighbours have their own", { skip: skipAll }, async () => {
   const own = (i: number) => behind(`2001:db8:1:2:${i.toString(16)}::1`);
-  for (let i = 0; i < LIMIT; i++) assert.equal((await ask("/api/programs", own(i))).status, 200);
+  for (const { status } of await Promise.all(Array.from({ length: LIMIT }, (_, i) => ask("/api/programs", own(i))))) assert.equal(status, 200);
   const refused = await ask("/api/programs", own(LIMIT));
   assert.equal(refused.status, 429);
   const { seconds, ...rest } = JSON.parse(refused.body.toString()) as { seconds: number };
@@ -228,7 +227,7 @@ test("all addresses of a network share its limit, and its neighbours have their 
 
   // Written as IPv6 too, it is the same IPv4 address; the one beside it is another.
   const feed = "/feeds/nodes/1.rss";
-  for (let i = 0; i < LIMIT / 10; i++) assert.equal((await ask(feed, behind(i % 2 ? "192.0.2.7" : "::ffff:192.0.2.7"))).status, 200);
+  for (const { status } of await Promise.all(Array.from({ length: LIMIT / 10 }, (_, i) => ask(feed, behind(i % 2 ? "192.0.2.7" : "::ffff:192.0.2.7"))))) assert.equal(status, 200);
   for (const address of ["192.0.2.7", "::ffff:c000:207", "203.0.113.1, 192.0.2.7"]) assert.equal((await ask(feed, behind(address))).status, 429, address);
   assert.equal((await ask(feed, behind("::ffff:192.0.2.8"))).status, 200);
 });
