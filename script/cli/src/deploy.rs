@@ -47,7 +47,7 @@ pub(crate) const AGAIN: &str = "once this is run again after";
 /// Keeps the hashes of a chain's last 393,168 blocks (EIP-2935), from ArbOS 40 on.
 const HISTORY_STORAGE: Address = address!("0000f90827f1c53a10cb7a02335b175320002935");
 /// Chains on which nothing is worth anything: a node of nitro's, of anvil's or hardhat's, of geth's.
-const DEVELOPMENT_CHAINS: [u64; 3] = [412_346, 31_337, 1_337];
+pub(crate) const DEVELOPMENT_CHAINS: [u64; 3] = [412_346, 31_337, 1_337];
 
 /// The command's flags.
 #[derive(clap::Args, Clone, Debug)]
@@ -332,11 +332,6 @@ pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Depl
         }
         deployment.address = router.address;
         deployment.deployer = account.address();
-        deployment.owner = config.owner;
-        deployment.treasury = config.treasury;
-        deployment.stake_unit = config.stake_unit;
-        deployment.minimum_stake = config.minimum_stake.to_string();
-        deployment.upgrade_delay = config.upgrade_delay;
     }
     keep(config, &deployment)?;
 
@@ -412,6 +407,12 @@ async fn wire(chain: &Chain, account: &Sender, config: &Config, deployment: &mut
     router.untouched(account.address(), created_in, &code).await.with_context(hint)?;
     let receipt = router.install(account, deployment.programs[ADMIN].address, &terms, &wanted).await?;
     deployment.installed_in = Some(receipt.transaction_hash);
+    // An earlier run that ended before this may have been told others.
+    deployment.owner = config.owner;
+    deployment.treasury = config.treasury;
+    deployment.stake_unit = config.stake_unit;
+    deployment.minimum_stake = config.minimum_stake.to_string();
+    deployment.upgrade_delay = config.upgrade_delay;
     router.told(&terms).await?;
     router.leads(&wanted).await?;
     say(&format!("router: initialised, {} functions, owner {:?}, {} gas", wanted.len(), config.owner, receipt.gas_used));
@@ -519,7 +520,11 @@ fn file_name(config: &Config) -> String {
     config.file.as_ref().map_or("its record".into(), |file| file.display().to_string())
 }
 
+/// The commit of the programs; that of a release is not known here, where the folder may be another project's.
 fn commit() -> Option<String> {
+    if variable(RELEASED).is_some() {
+        return None;
+    }
     let git = |arguments: &[&str]| {
         let out = std::process::Command::new("git").args(arguments).output().ok()?;
         out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_string())

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use clap::{Parser, Subcommand};
 use comfy_table::Table;
 use muster_cli::{
@@ -218,7 +218,17 @@ fn measure(root: &Path, programs: &[String], change: &str) -> Result<()> {
 
 /// The node that RPC_URL names, in the environment or in `.env`.
 fn url(root: &Path) -> Result<String> {
-    let _ = dotenvy::from_path(root.join(".env"));
+    let file = root.join(".env");
+    match dotenvy::from_path(&file) {
+        // Those after it are not read. It may hold a key, so only its number is said.
+        Err(dotenvy::Error::LineParse(line, _)) => {
+            let text = std::fs::read_to_string(&file)?;
+            let number = text.lines().take_while(|other| !other.contains(&line)).count() + 1;
+            bail!("{}:{number} cannot be read: a value with spaces or quotes in it stands in quotes", file.display());
+        }
+        Err(error) if !error.not_found() => bail!("{}: {error}", file.display()),
+        _ => {}
+    }
     environment::variable("RPC_URL")
         .context("RPC_URL is not set: name a node in the environment or in .env (.env.example documents it)")
 }

@@ -158,6 +158,8 @@ impl Site {
         router.created_in = created.transaction_hash;
         record.address = router.address;
         record.installed_in = None;
+        // As if the settings were others when it was created.
+        record.minimum_stake = "1".into();
         fs::write(&self.file, serde_json::to_string(&record).unwrap()).unwrap();
         contract(&self.chain, record.address)
     }
@@ -183,6 +185,7 @@ async fn only_the_account_that_created_a_router_can_install_it() {
 
     let mut record = site.deploy().await.unwrap();
     assert_eq!(record.address, muster.address());
+    assert_eq!(record.minimum_stake, config(None).minimum_stake.to_string());
     assert_eq!(muster.read(IMuster::ownerCall {}).await.unwrap(), OWNER);
 
     // As if the run had stopped before it could write that: how the router was created is looked at once more.
@@ -426,6 +429,15 @@ async fn the_dry_run_is_a_command() {
     let out = muster(&["deploy", "--json"], &priced);
     let record: deploy::Deployment = serde_json::from_slice(&out.stdout).expect("exactly one JSON object");
     assert_eq!(record.chain_id, 421_614);
+    // Beside a release's programs, the commit of the folder is another project's.
+    let sources = build::root().unwrap();
+    let out = muster(&["deploy", "--json"], &[&priced[..], &[(deploy::RELEASED, sources.to_str().unwrap())]].concat());
+    let record: deploy::Deployment = serde_json::from_slice(&out.stdout).expect("exactly one JSON object");
+    assert_eq!(record.commit, None);
+    // The keys of the demonstration are known to everybody.
+    let out = muster(&["demo"], &priced);
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(1) && errors.contains("chain 421614 is no development chain"), "{errors}");
 }
 
 #[tokio::test]
@@ -878,6 +890,12 @@ fn without_settings_deploying_says_which_are_missing_and_a_key_that_is_not_there
     }
     let said = deploy(&["--keystore", "Stylus.toml", "--password-file", "nowhere"]);
     assert!(said.contains("the password's file nowhere: No such file"), "{said}");
+    // Nothing is done by half of the settings, and no secret is shown.
+    for line in ["PARAMETERS=alphaMilli=3000, drawDelay=0", "0x3000 0x3000"] {
+        fs::write(project.path().join(".env"), format!("OWNER=\n{line}\nRPC_URL=http://127.0.0.1:1\n")).unwrap();
+        let said = deploy(&[]);
+        assert!(said.contains(".env:2 cannot be read") && !said.contains("3000"), "{said}");
+    }
 }
 
 #[tokio::test]

@@ -63,6 +63,12 @@ const LONGEST: f64 = 350.0 * DAY;
 pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let (requests, fleet) = traces(options)?;
     let Endpoint { chain, keeper, own } = Endpoint::open(!options.real_time).await?;
+    // Its operators' keys follow from the seed, and it changes the parameters of a Muster that is there.
+    ensure!(
+        own.is_some() || deploy::DEVELOPMENT_CHAINS.contains(&chain.id),
+        "chain {} is no development chain: anybody could take what the demonstration stakes and pays there",
+        chain.id
+    );
     let mut config = deploy::Config::from_environment(root, keeper.address())?;
     // It runs once, and waits for the parameters itself.
     config.say = |line| {
