@@ -248,7 +248,12 @@ test("the command line's units: systemd reads them, and they call commands and s
   const sources = ["options", "keeper", "keepalive", "exporter"].map((name) => read(`clients/cli/src/${name}.rs`)).join("\n");
   const flags = new Set([...sources.matchAll(/^ {4}(?:pub )?(\w+): /gm)].map(([, name]) => `--${name.replaceAll("_", "-")}`));
   for (const name of names.filter((name) => name.endsWith(".service"))) {
-    const { ExecStart, LoadCredential = [] } = unit(read(`${CLI}/${name}`));
+    const { ExecStart, LoadCredential = [], StateDirectory = [], User } = unit(read(`${CLI}/${name}`));
+    // Of several folders the variable holds all, with colons between them.
+    assert.ok(!ExecStart[0].includes("${STATE_DIRECTORY}") || !StateDirectory[0].includes(" "), name);
+    for (const [, folder] of ExecStart[0].matchAll(/ %S\/([\w/-]+?)(?:\/[\w.]+)?(?= |$)/g)) assert.ok(StateDirectory[0].split(" ").includes(folder), `${name}: ${folder}`);
+    // Folders of a dynamic user are closed to others, so whoever reads metrics needs another one.
+    if (ExecStart[0].includes("--metrics")) assert.match(read(`${CLI}/${name.replace("service", "sysusers")}`), new RegExp(`^u ${User[0]} - "[^"]+" /var/lib/${StateDirectory[0].split(" ")[0]}$`, "m"));
     const [, command] = /^\/usr\/local\/bin\/muster (\w+) /.exec(ExecStart[0]);
     assert.equal(name, `muster-${command}.service`);
     for (const [flag] of ExecStart[0].matchAll(/--[a-z-]+/g)) assert.ok(flags.has(flag), `${name}: ${flag}`);

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use alloy::primitives::U256;
 use alloy::sol_types::SolCall;
 use anyhow::Result;
-use clap::{CommandFactory, Parser};
+use clap::{error::ErrorKind, parser::ValueSource, CommandFactory, FromArgMatches};
 use muster_client::observe::{self, print};
 use muster_client::{key, show_amount, Error, IMuster};
 use serde_json::json;
@@ -47,9 +47,27 @@ fn misused(error: &clap::Error) -> ExitCode {
     error.exit()
 }
 
+/// The command line, with one key: a flag goes before the environment's variables.
+fn parse() -> Result<Cli, clap::Error> {
+    let matches = Cli::command().try_get_matches()?;
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    let by = |source| ["account", "keystore", "signer"].map(|name| matches.value_source(name) == Some(source));
+    let (flags, variables) = (by(ValueSource::CommandLine), by(ValueSource::EnvVariable));
+    let named = if flags.contains(&true) { flags } else { variables };
+    if named.iter().filter(|named| **named).count() > 1 {
+        let text = "of --account, --keystore, --signer and their variables only one can name the key";
+        return Err(Cli::command().error(ErrorKind::ArgumentConflict, text));
+    }
+    let Options { account, keystore, signer, .. } = &mut cli.options;
+    *account = account.take().filter(|_| named[0]);
+    *keystore = keystore.take().filter(|_| named[1]);
+    *signer = signer.take().filter(|_| named[2]);
+    Ok(cli)
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => return misused(&error),
     };

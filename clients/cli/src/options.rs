@@ -23,14 +23,14 @@ pub struct Options {
     #[arg(long, env = "CHAIN_ID", value_name = "NUMBER", global = true)]
     pub chain: Option<u64>,
     /// The key of this name, made by `muster account new` [without any: PRIVATE_KEY in the environment]
-    #[arg(long, env = "ETH_KEYSTORE_ACCOUNT", value_name = "NAME", global = true, conflicts_with = "keystore")]
+    #[arg(long, env = "ETH_KEYSTORE_ACCOUNT", value_name = "NAME", global = true)]
     pub account: Option<String>,
     /// A key in an encrypted file (Web3 Secret Storage), as geth and cast make them
     #[arg(long, env = "ETH_KEYSTORE", value_name = "FILE", global = true)]
     pub keystore: Option<PathBuf>,
     /// A key outside this process: `ledger`, `ledger:PATH`, `aws:KEY`, `gcp:VERSION`, or the URL of a signer such as Web3Signer, with
     /// #ADDRESS behind it if that has several accounts
-    #[arg(long, env = "MUSTER_SIGNER", value_name = "PLACE", hide_env_values = true, global = true, conflicts_with_all = ["account", "keystore"])]
+    #[arg(long, env = "MUSTER_SIGNER", value_name = "PLACE", hide_env_values = true, global = true)]
     pub signer: Option<Place>,
     /// The file with the key's password; without it the password is asked for
     #[arg(long, env = "ETH_PASSWORD", value_name = "FILE", global = true)]

@@ -826,6 +826,16 @@ async fn keys_are_kept_encrypted() {
     // A password that others can read is refused.
     allow(&password, 0o644);
     assert_eq!(with(&["account", "import", "mine"]).status.code(), Some(6));
+    // But for a credential as systemd hands it over.
+    allow(&password, 0o440);
+    let given = |folder: &Path| {
+        let arguments = [&["account", "import", "given", "--json"], &file[..]].concat();
+        person.command(&arguments).env("CREDENTIALS_DIRECTORY", folder).output().unwrap().status.code()
+    };
+    assert_eq!(given(&person.home), Some(6));
+    assert_eq!(given(site.homes.path()), Some(0));
+    allow(&password, 0o444);
+    assert_eq!(given(site.homes.path()), Some(6));
     allow(&password, 0o600);
     assert!(with(&["account", "import", "mine"]).status.success());
     assert_eq!(with(&["account", "import", "mine"]).status.code(), Some(6), "a key is not written over");
@@ -835,7 +845,7 @@ async fn keys_are_kept_encrypted() {
     assert!(with(&["account", "new", "other"]).status.success());
     assert!(!with(&["account", "new", "../other"]).status.success());
     let names: Value = serde_json::from_slice(&with(&["account", "list"]).stdout).unwrap();
-    assert_eq!(names, serde_json::json!(["mine", "other"]));
+    assert_eq!(names, serde_json::json!(["given", "mine", "other"]));
     // As geth makes them.
     let kept: Value = serde_json::from_slice(&fs::read(person.home.join("keystore/mine")).unwrap()).unwrap();
     assert_eq!(kept["crypto"]["kdfparams"]["n"], 1 << 18);
@@ -847,6 +857,14 @@ async fn keys_are_kept_encrypted() {
         .unwrap();
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(shown["address"], format!("{:#x}", person.address()));
+    // A flag goes before the environment; two flags are one too many.
+    let kept = person.home.join("keystore/other");
+    let other = [&["account", "show", "--keystore", kept.to_str().unwrap(), "--json"], &file[..]].concat();
+    let out = person.command(&other).env("ETH_KEYSTORE_ACCOUNT", "mine").output().unwrap();
+    let told: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(told["address"].is_string() && told["address"] != shown["address"], "{told}");
+    let out = person.command(&[&other[..], &["--account", "mine"]].concat()).output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
     fs::write(&password, "another\n").unwrap();
     let wrong = with(&["account", "show", "--account", "mine"]);
     assert_eq!(wrong.status.code(), Some(6));
