@@ -330,10 +330,6 @@ async fn published(config: &Config, digest: B256, found: &mut Findings) {
         return note("`publish` is not set: nobody learns from the chain where this agent's results are");
     };
     for uri in uris {
-        if uri == "ipfs://" {
-            note("published: ipfs:// is read by each reader's own gateway");
-            continue;
-        }
         let stores = Stores::published(uri, Bounds { timeout: Duration::from_secs(30), ..Bounds::default() }, true);
         if stores.is_empty() {
             found.bad(&format!("published: {uri}"), "others read from https://... or ipfs+https://gateway alone");
