@@ -58,6 +58,27 @@ fn signing() {
     }
     assert_eq!(node.err("eth_signTypedData_v4", json!([account, {"types": {}}])).0, -32602);
     assert_eq!(node.err("eth_signTypedData_v4", json!([Address::ZERO, data])).0, -32000);
+    // Types that would take all stack or memory, each the largest of its kind that is taken, then one that is not.
+    let of = |types: Value, message: &Value| json!({"types": types, "primaryType": "A0", "domain": {}, "message": message});
+    let steps = |depth: usize, fields: usize| -> Value {
+        let step = |n: usize| (format!("A{n}"), json!(vec![json!({"name": "x", "type": format!("A{}", n + 1)}); fields]));
+        (0..depth).map(step).chain([(format!("A{depth}"), json!([]))]).collect::<serde_json::Map<_, _>>().into()
+    };
+    let field = |kind: &str, times: usize| json!({"A0": [{"name": "x", "type": format!("uint8{}", kind.repeat(times))}]});
+    let deep = (0..63).fold(json!({}), |inner, _| json!({"x": inner}));
+    for data in [of(steps(63, 1), &deep), of(steps(12, 2), &deep), of(field("[]", 61), &json!({"x": []}))] {
+        node.ok("eth_signTypedData_v4", json!([account, data]));
+    }
+    let listed = json!({"A0": [[format!("uint8{}", "[]".repeat(30_000)), "x"]]});
+    for types in [steps(64, 1), steps(1_000, 1), steps(40, 2), field("[]", 62), field("[]", 30_000), field("(", 30_000), listed] {
+        let data = of(types, &deep);
+        for data in [json!(data.to_string()), data] {
+            let (code, message) = node.err("eth_signTypedData_v4", json!([account, data]));
+            assert!(code == -32602 && message.contains("64 deep"), "{message}");
+        }
+    }
+    let twice = json!(json!(of(field("[]", 30_000), &deep).to_string()).to_string());
+    assert_eq!(node.err("eth_signTypedData_v4", json!([account, twice])).0, -32602);
 
     let signed = node.ok("eth_signTransaction", json!([{"from": account, "to": Address::ZERO, "value": "0x5"}]));
     assert_eq!(node.ok("eth_blockNumber", json!([])), "0x0");

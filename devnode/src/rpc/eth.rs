@@ -29,6 +29,12 @@ const MAX_PERCENTILES: usize = 100;
 const MAX_CRITERIA: usize = 1_000;
 /// Most slots of one proof: go-ethereum's limit.
 const MAX_PROOF_SLOTS: usize = 1_024;
+/// Most bytes of the name of a type in EIP-712 data, its arrays included.
+const MAX_TYPE_NAME: usize = 128;
+/// How deep such types may nest, each array counted.
+const MAX_TYPE_DEPTH: usize = 64;
+/// Most fields of such types, counted wherever a type is used.
+const MAX_TYPE_FIELDS: usize = 10_000;
 
 /// Runs one method.
 pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Result<Box<RawValue>, Failure> {
@@ -391,12 +397,42 @@ fn sign(
 /// The hash to sign of EIP-712 data, which some clients send as text.
 fn typed_data_hash(data: Value) -> Result<B256, RpcError> {
     let invalid = |e: &dyn std::fmt::Display| RpcError::invalid_params(format!("invalid argument 1: {e}"));
-    let typed: TypedData = match data {
-        Value::String(text) => serde_json::from_str(&text),
-        data => serde_json::from_value(data),
+    let data = match data {
+        Value::String(text) => serde_json::from_str(&text).map_err(|e| invalid(&e))?,
+        data => data,
+    };
+    if !bounded(&data) {
+        return Err(invalid(&format!(
+            "types must have names of at most {MAX_TYPE_NAME} bytes, nest at most {MAX_TYPE_DEPTH} deep and have at most \
+             {MAX_TYPE_FIELDS} fields in all"
+        )));
     }
-    .map_err(|e| invalid(&e))?;
+    let typed: TypedData = serde_json::from_value(data).map_err(|e| invalid(&e))?;
     typed.eip712_signing_hash().map_err(|e| invalid(&e))
+}
+
+/// Whether the types of EIP-712 data are of a bounded size. alloy reads them by recursion and copies each to wherever it is used, and a
+/// thread that runs out of stack, or a process that runs out of memory, takes the node with it.
+fn bounded(data: &Value) -> bool {
+    let short = |name: &str| name.len() <= MAX_TYPE_NAME;
+    let named = |field: &Value| field["type"].as_str().is_some_and(short);
+    let mut fields = MAX_TYPE_FIELDS;
+    data["types"].as_object().is_some_and(|types| {
+        let root = data["primaryType"].as_str().unwrap_or_default();
+        types.iter().all(|(name, fields)| short(name) && fields.as_array().is_some_and(|fields| fields.iter().all(named)))
+            && unfolds(types, root, MAX_TYPE_DEPTH, &mut fields)
+    })
+}
+
+/// Whether a type nests at most `depth` deep and has at most `fields` fields, which are taken off.
+fn unfolds(types: &Map<String, Value>, kind: &str, depth: usize, fields: &mut usize) -> bool {
+    let name = kind.split('[').next().unwrap_or_default();
+    let Some(depth) = depth.checked_sub(1 + kind.matches('[').count()) else { return false };
+    types.get(name).and_then(Value::as_array).into_iter().flatten().all(|field| {
+        let Some(left) = fields.checked_sub(1) else { return false };
+        *fields = left;
+        unfolds(types, field["type"].as_str().unwrap_or_default(), depth, fields)
+    })
 }
 
 /// The data of a call that succeeded.
