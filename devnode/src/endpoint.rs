@@ -10,6 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{json, Value};
 use tokio::runtime::Runtime;
 
+use crate::rpc::error::RpcError;
+
 /// Most bytes of one answer.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
 /// The longest wait before it is asked again.
@@ -59,6 +61,22 @@ struct Answer {
     text: Vec<u8>,
 }
 
+/// Why a question has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{words}")]
+pub struct Failed {
+    /// The endpoint and the reason.
+    pub words: String,
+    /// The endpoint's answer, if it was an error that asking again does not change.
+    pub error: Option<RpcError>,
+}
+
+impl From<Failed> for String {
+    fn from(failed: Failed) -> Self {
+        failed.words
+    }
+}
+
 /// Why there is no answer.
 enum Unanswered {
     /// It may come later.
@@ -69,6 +87,8 @@ enum Unanswered {
     /// Batches are refused.
     Batch,
     Never(String),
+    /// It is an error.
+    Error(RpcError),
 }
 
 impl Endpoint {
@@ -121,32 +141,34 @@ impl Endpoint {
     /// Asks one thing.
     ///
     /// # Errors
-    /// In words.
-    pub fn one(&self, method: &str, params: Value) -> Result<Value, String> {
+    /// See [`Failed`].
+    pub fn one(&self, method: &str, params: Value) -> Result<Value, Failed> {
         Ok(self.ask(&[(method, params)])?.pop().unwrap_or_default())
     }
 
     /// Asks several things at once. The answers are in the order of the questions.
     ///
     /// # Errors
-    /// In words.
-    pub fn ask(&self, calls: &[(&str, Value)]) -> Result<Vec<Value>, String> {
+    /// See [`Failed`].
+    pub fn ask(&self, calls: &[(&str, Value)]) -> Result<Vec<Value>, Failed> {
         if calls.len() > 1 && self.single.load(Ordering::Relaxed) {
             return calls.iter().map(|(method, params)| self.one(method, params.clone())).collect();
         }
+        let failed = |reason: String, error| Err(Failed { words: format!("{}: {reason}", self.name), error });
         let mut wait = self.settings.backoff;
         let mut tries = 0;
         loop {
             match self.send(calls) {
                 Ok(answers) => return Ok(answers),
-                Err(Unanswered::Never(reason)) => return Err(format!("{}: {reason}", self.name)),
+                Err(Unanswered::Never(reason)) => return failed(reason, None),
+                Err(Unanswered::Error(error)) => return failed(error.message.clone(), Some(error)),
                 Err(Unanswered::Batch) => {
                     self.single.store(true, Ordering::Relaxed);
                     return self.ask(calls);
                 }
                 Err(Unanswered::Later { reason, .. }) if tries == self.settings.retries => {
                     let times = if tries > 0 { format!(", asked {} times", tries + 1) } else { String::new() };
-                    return Err(format!("{}: {reason}{times}", self.name));
+                    return failed(format!("{reason}{times}"), None);
                 }
                 Err(Unanswered::Later { after, .. }) => {
                     std::thread::sleep(after.unwrap_or(wait).min(MAX_BACKOFF));
@@ -262,9 +284,14 @@ fn result(mut answer: Value) -> Result<Value, Unanswered> {
         return Ok(answer["result"].take());
     }
     let message = error["message"].as_str().unwrap_or("an error without words").to_owned();
+    let code = error["code"].as_i64().and_then(|code| code.try_into().ok()).unwrap_or(-32000);
+    let data = error.get("data").filter(|data| !data.is_null()).cloned();
     let lower = message.to_lowercase();
-    // Providers have no common code for it.
-    let limited = matches!(error["code"].as_i64(), Some(429 | -32005 | -32029))
-        || ["rate limit", "too many requests", "compute units", "request limit"].iter().any(|words| lower.contains(words));
-    Err(if limited { Unanswered::Later { reason: message, after: None } } else { Unanswered::Never(message) })
+    // Providers have no common code for it, and a contract may revert in the same words.
+    let limited = matches!(code, 429 | -32005 | -32029)
+        || code != 3
+            && data.is_none()
+            && ["rate limit", "too many requests", "compute units", "request limit"].iter().any(|words| lower.contains(words));
+    let later = |reason| Unanswered::Later { reason, after: None };
+    Err(if limited { later(message) } else { Unanswered::Error(RpcError { code, message, data }) })
 }

@@ -17,6 +17,7 @@ use serde_json::{json, Value};
 
 use crate::arbos::{Params, Slot, ARBOS_STATE, HISTORY_STORAGE};
 use crate::endpoint::{read, Endpoint};
+use crate::rpc::error::RpcError;
 
 /// Code as revm runs it. A malformed EIP-7702 designator is ordinary code, as anywhere else.
 pub(crate) fn bytecode(code: Bytes) -> Bytecode {
@@ -215,7 +216,7 @@ impl Fork {
             return U256::ZERO;
         }
         let params = json!([address, B256::from(slot), self.at()]);
-        match self.endpoint.one("eth_getStorageAt", params).and_then(read::<U256>) {
+        match self.endpoint.one("eth_getStorageAt", params).map_err(String::from).and_then(read::<U256>) {
             Ok(word) => {
                 self.known.write().words.insert((address, slot), word);
                 word
@@ -227,13 +228,14 @@ impl Fork {
         }
     }
 
-    /// Asks about the past. An answer is asked for once, as long as there is room to keep it.
-    pub(crate) fn past(&self, method: &str, params: Value) -> Result<Value, String> {
+    /// Asks about the past. An answer is asked for once, as long as there is room to keep it. An error is the endpoint's own, code and data
+    /// included.
+    pub(crate) fn past(&self, method: &str, params: Value) -> Result<Value, RpcError> {
         let question = format!("{method}{params}");
         if let Some(answer) = self.known.read().past.0.get(&question) {
             return Ok(answer.clone());
         }
-        let answer = self.endpoint.one(method, params)?;
+        let answer = self.endpoint.one(method, params).map_err(|f| f.error.unwrap_or_else(|| RpcError::refused(f.words)))?;
         let bytes = question.len() + answer.to_string().len();
         let mut known = self.known.write();
         let (answers, held) = &mut known.past;
@@ -277,7 +279,7 @@ impl Fork {
     fn visible_hashes(&self) -> Result<Hashes, String> {
         let code = Bytes::from(hashes_code(self.header.number));
         let answer = self.endpoint.one("eth_call", json!([{"data": code}, self.at()]));
-        let words: Bytes = answer.and_then(read).map_err(|reason| self.lost(&reason))?;
+        let words: Bytes = answer.map_err(String::from).and_then(read).map_err(|reason| self.lost(&reason))?;
         let words: Vec<B256> = words.chunks_exact(32).map(B256::from_slice).collect();
         let run = |from: usize| -> Vec<B256> {
             let hashes = words.get(from..from + HASHES as usize).unwrap_or_default();

@@ -15,7 +15,7 @@ use muster_devnode::stylus::{deployed_code, FRAGMENT_PREFIX, ROOT_PREFIX};
 use muster_devnode::{Config, Devnode};
 use serde_json::{json, Value};
 use support::program::wasm;
-use support::rpc::{activate, number, program, start, Rpc, PROXY, START, STORE};
+use support::rpc::{activate, number, program, start, Rpc, PROXY, REVERT, START, STORE};
 
 const SOMEBODY: Address = address!("00000000000000000000000000000000005eed01");
 /// Returns NUMBER, the hash before it, and ArbSys.arbBlockHash of the word in the calldata.
@@ -270,6 +270,9 @@ fn in_pieces(node: &Rpc, text: &str) -> Address {
 #[test]
 fn the_past_is_the_originals() {
     let (node, store, _) = original();
+    let revert = node.deploy(REVERT);
+    let reverted = node.ok("eth_blockNumber", json!([]));
+    node.ok("evm_mine", json!([]));
     let between = Between::of(&node, true);
     let copy = between.copy(None);
     between.asked();
@@ -313,6 +316,13 @@ fn the_past_is_the_originals() {
     assert_eq!(copy.ok("eth_feeHistory", json!(["0xa", "latest", []]))["gasUsedRatio"].as_array().unwrap().len(), 2);
     let call = |node: &Rpc| node.ok("eth_getStorageAt", json!([store, "0x0", "0x2"]));
     assert_eq!((call(&copy), call(&copy)), (call(&node), json!(B256::ZERO)));
+    // Reverts too, also one in the words of a provider that is asked too often.
+    let words = [&hex!("08c379a0")[..], &word(32), &word(17), b"Too many requests", &[0; 15]].concat();
+    for (method, data) in [("eth_call", &words[..]), ("eth_estimateGas", &words), ("eth_call", &word(1))] {
+        let ask = json!([{"to": revert, "data": hex::encode_prefixed(data)}, reverted]);
+        let error = copy.request(method, ask.clone())["error"].clone();
+        assert_eq!((&error["code"], &error), (&json!(3), &node.request(method, ask)["error"]));
+    }
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn before(chain: &Chain, fork: &Fork, method: &str, params: &Params, at: usize) 
 
 /// Forwards a request about something that is older than the copy. Otherwise it is not there, whatever has happened to the other chain.
 fn if_old(fork: &Fork, find: &str, what: Value, place: &str, method: &str, params: &Params) -> Old {
-    let found = ask(fork, find, what)?;
+    let found = fork.past(find, what)?;
     let number: Option<U64> = serde_json::from_value(found[place].clone()).ok();
     match number {
         Some(number) if number.to::<u64>() <= fork.block_number() => forward(fork, method, params.all()),
@@ -99,11 +99,7 @@ fn if_old(fork: &Fork, find: &str, what: Value, place: &str, method: &str, param
 }
 
 fn forward(fork: &Fork, method: &str, params: Vec<Value>) -> Old {
-    Ok(Some(raw(&ask(fork, method, params.into())?)?))
-}
-
-fn ask(fork: &Fork, method: &str, params: Value) -> Result<Value, RpcError> {
-    fork.past(method, params).map_err(RpcError::refused)
+    Ok(Some(raw(&fork.past(method, params.into())?)?))
 }
 
 /// Logs that match a filter, oldest first, those from before the copy included.
@@ -115,7 +111,7 @@ pub(super) fn logs(chain: &Chain, filter: &Filter) -> Result<Vec<Log>, Failure> 
             if chain.block(hash.into()).is_some_and(|block| block.header.number > last) {
                 return Ok(chain.logs(filter)?);
             }
-            let block = ask(fork, "eth_getBlockByHash", json!([hash, false]))?;
+            let block = fork.past("eth_getBlockByHash", json!([hash, false]))?;
             let number: Option<U64> = serde_json::from_value(block["number"].clone()).ok();
             let number = number.map(|number| number.to()).filter(|number| *number <= last).ok_or(BlockError::Unknown)?;
             (number, number)
@@ -134,7 +130,7 @@ pub(super) fn logs(chain: &Chain, filter: &Filter) -> Result<Vec<Log>, Failure> 
         return Ok(chain.logs(filter)?);
     }
     let old = filter.clone().select(from..=to.min(last));
-    let old = ask(fork, "eth_getLogs", json!([old]))?;
+    let old = fork.past("eth_getLogs", json!([old]))?;
     if old.to_string().len() > MAX_LOG_BYTES {
         return Err(BlockError::TooManyLogs.into());
     }
