@@ -72,6 +72,12 @@ impl Evm {
         self.run(&mut scratch, block, tx)
     }
 
+    /// Refuses a transaction that can't be included in any later block either, as far as `state` tells.
+    pub(crate) fn check_lasting(&self, state: &State, tx: &TxCtx) -> Result<(), TxError> {
+        let check = || exec::check_lasting(&self.config, state, tx);
+        fork::checked(check).unwrap_or_else(|reason| Err(TxError::Unread(reason)))
+    }
+
     fn run(&self, state: &mut State, block: &BlockCtx, tx: &TxCtx) -> Result<Outcome, TxError> {
         if !state.is_copy() {
             return self.run_on(state, block, tx);

@@ -212,18 +212,7 @@ pub(crate) fn transact(
 ) -> Result<Outcome, TxError> {
     let upfront = check(config, state, block, tx)?;
     let spec = spec(config.arbos);
-    let intrinsic = intrinsic_gas(tx, spec)?;
-    let floor = floor_gas(state, tx, spec)?;
-    if tx.value > state.balance(tx.caller).saturating_sub(upfront) {
-        return Err(TxError::InsufficientFunds {
-            address: tx.caller,
-            have: state.balance(tx.caller),
-            want: upfront.saturating_add(tx.value),
-        });
-    }
-    if tx.to.is_none() && tx.data.len() > 2 * MAX_CODE_SIZE {
-        return Err(TxError::InitCodeTooLarge { size: tx.data.len(), limit: 2 * MAX_CODE_SIZE });
-    }
+    let (intrinsic, floor) = fixed_gas(state, tx, spec)?;
 
     let mut exec = open(config, callees, state.clone(), block, tx, spec);
     let journal = &mut exec.ctx.journaled_state;
@@ -341,14 +330,7 @@ fn check(config: &Config, state: &State, block: &BlockCtx, tx: &TxCtx) -> Result
         Some(tx) if tx > nonce => return Err(TxError::NonceTooHigh { address, tx, state: nonce }),
         _ => {}
     }
-    if nonce == u64::MAX {
-        return Err(TxError::Overflow);
-    }
-    let code = state.code(address);
-    let delegated = config.arbos >= 40 && code.starts_with(&[0xef, 0x01, 0x00]);
-    if !(tx.is_call || code.is_empty() || delegated) {
-        return Err(TxError::SenderNotEoa { address, code_hash: state.code_hash(address) });
-    }
+    check_sender(config, state, tx)?;
     if tx.gas_price < block.base_fee && !(tx.is_call && tx.gas_price == 0) {
         return Err(TxError::FeeCapTooLow { address, max_fee: tx.gas_price, base_fee: block.base_fee });
     }
@@ -359,6 +341,35 @@ fn check(config: &Config, state: &State, block: &BlockCtx, tx: &TxCtx) -> Result
         return Err(TxError::InsufficientFunds { address, have, want });
     }
     Ok(gas)
+}
+
+/// The checks whose outcome waiting does not change.
+pub(crate) fn check_lasting(config: &Config, state: &State, tx: &TxCtx) -> Result<(), TxError> {
+    check_sender(config, state, tx)?;
+    fixed_gas(state, tx, spec(config.arbos)).map(drop)
+}
+
+/// Whether an account may send, by this nonce.
+fn check_sender(config: &Config, state: &State, tx: &TxCtx) -> Result<(), TxError> {
+    let address = tx.caller;
+    if tx.nonce.unwrap_or_else(|| state.nonce(address)) == u64::MAX {
+        return Err(TxError::NonceMax { address, nonce: u64::MAX });
+    }
+    let code = state.code(address);
+    let delegated = config.arbos >= 40 && code.starts_with(&[0xef, 0x01, 0x00]);
+    if !(tx.is_call || code.is_empty() || delegated) {
+        return Err(TxError::SenderNotEoa { address, code_hash: state.code_hash(address) });
+    }
+    Ok(())
+}
+
+/// The intrinsic and the least cost of a transaction, both covered by its limit, and its init code within EIP-3860.
+fn fixed_gas(state: &State, tx: &TxCtx, spec: SpecId) -> Result<(u64, u64), TxError> {
+    let costs = (intrinsic_gas(tx, spec)?, floor_gas(state, tx, spec)?);
+    if tx.to.is_none() && tx.data.len() > 2 * MAX_CODE_SIZE {
+        return Err(TxError::InitCodeTooLarge { size: tx.data.len(), limit: 2 * MAX_CODE_SIZE });
+    }
+    Ok(costs)
 }
 
 /// The cost of a transaction before anything runs.

@@ -137,6 +137,8 @@ pub enum TxError {
     NonceTooLow { address: Address, tx: u64, state: u64 },
     /// Earlier transactions are missing.
     NonceTooHigh { address: Address, tx: u64, state: u64 },
+    /// The nonce is 2^64-1, which none can follow (EIP-2681).
+    NonceMax { address: Address, nonce: u64 },
     /// Value and gas together exceed the balance.
     InsufficientFunds { address: Address, have: U256, want: U256 },
     /// The gas limit doesn't cover the intrinsic cost.
@@ -164,6 +166,7 @@ impl fmt::Display for TxError {
             Self::NonceTooHigh { address, tx, state } => {
                 write!(f, "nonce too high: address {address}, tx: {tx} state: {state}")
             }
+            Self::NonceMax { address, nonce } => write!(f, "nonce has max value: address {address}, nonce: {nonce}"),
             Self::InsufficientFunds { address, have, want } => {
                 write!(f, "insufficient funds for gas * price + value: address {address} have {have} want {want}")
             }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
-use alloy_primitives::{address, hex, keccak256, Address, Bytes, B256, U256};
+use alloy_primitives::{address, hex, keccak256, Address, Bytes, TxKind, B256, U256};
 use alloy_signer::SignerSync;
 use alloy_signer_local::PrivateKeySigner;
 use muster_devnode::chain::{Clock, History, NITRO_DEV_KEY};
@@ -249,6 +249,26 @@ fn bad_transactions_are_refused_in_go_ethereum_s_words() {
     assert_eq!(node.ok("eth_blockNumber", json!([])), "0x1");
     let sync = node.ok("eth_sendRawTransactionSync", json!([hex::encode_prefixed(sign(plain(1), &dev()).encoded_2718())]));
     assert_eq!(sync["status"], "0x1");
+
+    // While mining is off, those that no block would take are refused too.
+    node.ok("evm_setAutomine", json!([false]));
+    let little = TxEip1559 { gas_limit: 20_999, ..plain(2) };
+    assert_eq!(node.refuse_raw(&sign(little, &dev())), "intrinsic gas too low: have 20999, want 21000");
+    let long = TxEip1559 { to: TxKind::Create, input: vec![0; 49_153].into(), gas_limit: 10_000_000, ..plain(2) };
+    assert_eq!(node.refuse_raw(&sign(long, &dev())), "max initcode size exceeded: code size 49153 limit 49152");
+    node.ok("anvil_setBalance", json!([stranger.address(), "0xde0b6b3a7640000"]));
+    node.ok("anvil_setCode", json!([stranger.address(), "0x00"]));
+    let message = node.refuse_raw(&sign(plain(0), &stranger));
+    assert!(message.starts_with(&format!("sender not an eoa: address {}", stranger.address())), "{message}");
+    let last = format!("nonce has max value: address {me}, nonce: {}", u64::MAX);
+    assert_eq!(node.refuse_raw(&sign(plain(u64::MAX), &dev())), last);
+    node.ok("anvil_setNonce", json!([me, "0xffffffffffffffff"]));
+    for automine in [false, true] {
+        node.ok("evm_setAutomine", json!([automine]));
+        assert_eq!(node.refuse_raw(&sign(plain(u64::MAX), &dev())), last);
+    }
+    assert_eq!(node.ok("eth_getTransactionCount", json!([me, "pending"])), "0xffffffffffffffff");
+    assert_eq!(node.ok("txpool_status", json!([])), json!({"pending": "0x0", "queued": "0x0"}));
 }
 
 #[test]

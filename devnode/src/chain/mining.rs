@@ -323,11 +323,13 @@ impl Chain {
             let mined = self.include(writer, tx)?;
             return Ok(Submitted { hash, mined: Some(mined) });
         }
-        {
-            let mut inner = self.0.inner.write();
+        let state = {
+            let inner = self.0.inner.read();
             inner.check(&tx, !automine)?;
-            inner.pool.add(tx.clone())?;
-        }
+            inner.state.clone()
+        };
+        self.evm().check_lasting(&state, &block::context(&tx, 0))?;
+        self.0.inner.write().pool.add(tx.clone())?;
         self.record(|| Op::Wait { tx: SentTx::of(&tx) });
         self.announce(hash, || tx);
         if !automine {
