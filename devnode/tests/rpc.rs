@@ -333,6 +333,10 @@ fn revert_data_reaches_the_client() {
     assert_eq!(receipt["status"], "0x0");
     assert!(number(&receipt["gasUsed"]) < 0x20000);
     assert_eq!(node.ok("eth_getTransactionCount", json!([dev().address()])), "0x2");
+    // So is a creation, whose receipt has the address that the contract would have had.
+    let hash = node.ok("eth_sendTransaction", json!([{"data": hex::encode_prefixed(REVERT), "gas": "0x20000"}]));
+    let receipt = node.ok("eth_getTransactionReceipt", json!([hash]));
+    assert_eq!((&receipt["status"], &receipt["contractAddress"]), (&json!("0x0"), &json!(dev().address().create(2))));
 }
 
 #[test]

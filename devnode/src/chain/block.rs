@@ -209,7 +209,8 @@ pub(super) fn seal(
                 blob_gas_price: None,
                 from: tx.signer(),
                 to: tx.to(),
-                contract_address: outcome.created,
+                // As on Nitro, also where the creation failed.
+                contract_address: tx.to().is_none().then(|| tx.signer().create(tx.nonce())),
             };
             MinedTx { tx, receipt }
         })
