@@ -249,6 +249,7 @@ export const task = onchainTable(
     deadline: index().on(t.deadline).where(sql`status >= 3`),
     gpu: index().on(t.gpu, t.id),
     redundancy: index().on(t.redundancy, t.id),
+    kind: index().on(t.kind, t.id),
     models: index().using("gin", t.models),
   }),
 );

@@ -300,12 +300,22 @@ test("questions of SQL that take long are ended, and leave the page its connecti
   assert.ok(Date.now() - begun < 180_000, `they took ${Date.now() - begun} ms`);
 });
 
-test("questions of GraphQL that take long are ended, and leave lists their connections", { skip: skipAll }, async () => {
-  const { url: at } = servers[0]!;
+/** While something acts, reading this table takes so many seconds. */
+async function slowly(table: string, seconds: number, act: () => Promise<void>) {
   const owner = new pg.Client({ connectionString: database });
   await owner.connect();
-  await owner.query(`alter table ${SCHEMA}.event rename to quick; create view ${SCHEMA}.event as select quick.* from ${SCHEMA}.quick, (select pg_sleep(40)) as slow`);
+  await owner.query(`alter table ${SCHEMA}.${table} rename to quick; create view ${SCHEMA}.${table} as select quick.* from ${SCHEMA}.quick, (select pg_sleep(${seconds})) as slow`);
   try {
+    await act();
+  } finally {
+    await owner.query(`drop view ${SCHEMA}.${table}; alter table ${SCHEMA}.quick rename to ${table}`);
+    await owner.end();
+  }
+}
+
+test("questions of GraphQL that take long are ended, and leave lists their connections", { skip: skipAll }, () =>
+  slowly("event", 40, async () => {
+    const { url: at } = servers[0]!;
     // More questions to the database than a server has connections.
     const fields = Array.from({ length: 12 }, (_, i) => `a${i}: events(limit: 1) { totalCount }`).join(" ");
     let ended = 0;
@@ -330,11 +340,42 @@ test("questions of GraphQL that take long are ended, and leave lists their conne
       assert.match(body, /longer than 10 seconds/);
       assert.equal(status, 400);
     }
-  } finally {
-    await owner.query(`drop view ${SCHEMA}.event; alter table ${SCHEMA}.quick rename to event`);
-    await owner.end();
-  }
-});
+  }),
+);
+
+test("lists that take long are ended, and leave others their turns and connections", { skip: skipAll }, () =>
+  slowly("task", 40, async () => {
+    const [greedy, modest] = [behind("192.0.2.70"), behind("192.0.2.71")];
+    let ended = 0;
+    const slow = Array.from({ length: 6 }, async (_, i) => {
+      const { status, body } = await ask(`/api/list/tasks?kind=1&offset=${i}`, greedy);
+      ended++;
+      return [status, body.toString()] as const;
+    });
+    await sleep(500);
+    assert.equal((await ask("/api/rivals", modest)).status, 200);
+    assert.equal(ended, 0, "the sums waited for them");
+    assert.equal((await ask("/api/list/nodes?limit=11", modest)).status, 200);
+    assert.ok(ended < 6, "the other list waited for all of them");
+    for (const [status, body] of await Promise.all(slow)) assert.deepEqual([status, /longer than 10 seconds/.test(body)], [400, true], body);
+  }),
+);
+
+test("nobody who knows of an event gets an answer that was begun before it", { skip: skipAll }, () =>
+  slowly("model", 0.3, async () => {
+    const { url: at } = servers[0]!;
+    let isNew = false;
+    // One that takes more than a second on a busy machine is kept for longer.
+    for (let i = 0; i < 10 && !isNew; i++) {
+      const path = `/api/list/models?limit=${i + 1}`;
+      const begun = ask(path, { at });
+      await sleep(100);
+      const known = ask(`${path}&v=${await happen()}`, { at });
+      isNew = !(await known).body.equals((await begun).body);
+    }
+    assert.ok(isNew);
+  }),
+);
 
 test("an answer of GraphQL that would fill the server's memory is given up, and the server goes on", { skip: skipAll }, async () => {
   const { url: at } = servers[0]!;

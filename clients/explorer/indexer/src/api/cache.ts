@@ -37,7 +37,7 @@ const [REST, SHORT] = [4, 1_000];
 
 const kept = new Map<string, Answer>();
 /** Answers that are being computed, and the clients that wait for them. */
-const pending = new Map<string, { made: Promise<Answer>; clients: Set<string | undefined> }>();
+const pending = new Map<string, { version: number; made: Promise<Answer>; clients: Set<string | undefined> }>();
 let bytes = 0;
 
 function keep(key: string, answer: Answer): void {
@@ -80,11 +80,14 @@ export async function answerOf(question: Question, version: number): Promise<Ans
   if (old) {
     // It is their turn, too, which may come before that of whoever began.
     for (const client of askers()) old.clients.add(client);
-    return old.made;
+    if (old.version >= version) return old.made;
+    // It began before this state: afterwards it rests, or is computed again.
+    await old.made.catch(() => undefined);
+    return answerOf(question, version);
   }
   const clients = new Set(askers());
   const made = asking(clients, () => make(question, version)).finally(() => pending.delete(key));
-  pending.set(key, { made, clients });
+  pending.set(key, { version, made, clients });
   return made;
 }
 

@@ -2,6 +2,7 @@
 import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { type SQL, and, asc, desc, eq, gte, ilike, lt, sql } from "drizzle-orm";
+import { boundedList } from "./data";
 import { json } from "./json";
 import { BadQuestion } from "./refusal";
 import { lookNow } from "./state";
@@ -153,7 +154,8 @@ export function page(name: string, query: Record<string, string>): () => Promise
       .limit(limit)
       .offset(offset);
     const some = db.select({ one: sql`1` }).from(list.table as never).where(where).limit(COUNTED + 1).as("some");
-    const [items, [{ total }]] = (await Promise.all([rows, db.select({ total: sql<number>`count(*)::int` }).from(some)])) as unknown as [unknown[], [{ total: number }]];
+    const asked = () => Promise.all([rows, db.select({ total: sql<number>`count(*)::int` }).from(some)]);
+    const [items, [{ total }]] = (await boundedList(asked)) as unknown as [unknown[], [{ total: number }]];
     return json({ block, at, items, total: Math.min(total, COUNTED), more: total > COUNTED });
   };
 }
