@@ -102,7 +102,7 @@ export const node = onchainTable(
     /** Models it holds, sorted, and those of its last task. */
     models: t.bigint().array().notNull(),
     inUse: t.bigint().array().notNull(),
-    /** Waits apart: 0 no, 1 excluded or held back, 2 for others, for a queued task that takes several nodes, 3 reserved for its draw. */
+    /** Waits apart: 0 no, 1 excluded, held back or at rest after an error, 2 for others, for a queued task that takes several nodes, 3 reserved for its draw. */
     parked: t.integer().notNull(),
     parkedUntil: t.bigint().notNull(),
     /** The task it waits or is reserved for. */

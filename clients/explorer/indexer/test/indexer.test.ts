@@ -37,7 +37,7 @@ async function same(indexer: Running, what: string) {
 }
 
 /** Sends to the contract. */
-async function send(functionName: "nameModel" | "createTask" | "dispatch" | "expire" | "pause" | "resume", args: unknown[], value = 0n, sender = account) {
+async function send(functionName: "nameModel" | "createTask" | "dispatch" | "expire" | "reportError" | "pause" | "resume" | "proposePrograms" | "acceptPrograms", args: unknown[], value = 0n, sender = account) {
   const client = createWalletClient({ account: sender, transport: http(url) }).extend(publicActions);
   const data = encodeFunctionData({ abi: musterAbi, functionName, args } as never);
   const hash = await client.sendTransaction({ chain: null, to: address, data, value, gas: 5_000_000n });
@@ -123,21 +123,23 @@ test("a node that answers nothing is excluded, and comes back when its time has 
   const [{ gpu_group: gpu }] = (await first.sql(`select gpu_group from node where number = ${number}`)) as [Row];
   const task = { ...spec, kind: 1, units: 10, vram: 24, gpu: Number(gpu) };
   const now = async () => Number(((await rpc(url, "eth_getBlockByNumber", ["latest", false])) as { timestamp: string }).timestamp);
+  const started = async () => {
+    const { id } = (await send("createTask", [task], parseEther("0.0005"))).find((event) => event.eventName === "TaskCreated")!.args;
+    for (let tries = 0; tries < 50; tries++) {
+      for (const { eventName, args } of await send("dispatch", [4])) if (eventName === "TaskStarted" && args.id === id) return args;
+    }
+    return assert.fail("it was not drawn");
+  };
   let [lapses, until] = [0, 0n];
   for (; !until && lapses < 10; lapses++) {
-    const { id } = (await send("createTask", [task], parseEther("0.0005"))).find((event) => event.eventName === "TaskCreated")!.args;
-    let deadline = 0n;
-    for (let tries = 0; tries < 50 && !deadline; tries++) {
-      for (const { eventName, args } of await send("dispatch", [4])) if (eventName === "TaskStarted" && args.id === id) deadline = args.deadline;
-    }
-    assert.ok(deadline, "it was not drawn");
+    const { id, deadline } = await started();
     await rpc(url, "evm_increaseTime", [Number(deadline) + 1 - (await now())]);
     for (const { eventName, args } of await send("expire", [number, id])) if (eventName === "NodeExcluded" && args.node === number) until = args.until;
   }
   // H is 1, then three tenths of its value each time, and below a tenth with the third.
   assert.deepEqual([lapses, until > 0n], [3, true]);
   await first.reach(await head(url));
-  const known = async () => (await first.sql(`select parked, parked_until, exclusions from node where number = ${number}`))[0]!;
+  const known = async (node = number) => (await first.sql(`select parked, parked_until, exclusions from node where number = ${node}`))[0]!;
   const { parked, parked_until, exclusions } = await known();
   assert.deepEqual([parked, BigInt(parked_until as string), exclusions], [1, until, 1]);
   await same(first, "a node excluded");
@@ -148,6 +150,16 @@ test("a node that answers nothing is excluded, and comes back when its time has 
   await first.reach(await head(url));
   assert.equal((await known()).parked, 0);
   await same(first, "re-admitted");
+  // After an error a node rests, which is no exclusion.
+  const { id, node } = await started();
+  const before = await known(node);
+  await send("reportError", [id, 2], 0n, chosen.operators.get(node)!);
+  await first.reach(await head(url));
+  const rests = await known(node);
+  assert.deepEqual([rests.parked, Number(rests.parked_until) > (await now()), rests.exclusions], [1, true, before.exclusions]);
+  await rpc(url, "evm_increaseTime", [60]);
+  await send("dispatch", [4]);
+  await first.reach(await head(url));
 });
 
 test("the ten questions of docs/explorer.md answer", async () => {
@@ -164,10 +176,14 @@ test("the ten questions of docs/explorer.md answer", async () => {
   }
 });
 
-test("a node that is held back while draws are due is not counted as excluded", async () => {
-  const [told] = (await first.sql("select count(*) filter (where (args ->> 'until')::numeric > at) as excluded, count(*) filter (where (args ->> 'until')::numeric <= at) as held from event where name = 'NodeExcluded'")) as [Row];
+test("a node that is held back while draws are due, or rests after an error, is not counted as excluded", async () => {
+  const until = "(e.args ->> 'until')::numeric";
+  const [told] = (await first.sql(
+    `select count(*) filter (where ${until} > e.at and r.id is null) as excluded, count(*) filter (where ${until} > e.at and r.id > 0) as rests, count(*) filter (where ${until} <= e.at) as held
+    from event e left join event r on r.name = 'TaskErrorReported' and r.tx = e.tx and r.node = e.node where e.name = 'NodeExcluded'`,
+  )) as [Row];
   const [{ exclusions }] = (await first.sql("select sum(exclusions) as exclusions from node")) as [Row];
-  assert.deepEqual([Number(exclusions), Number(told.held) > 0], [Number(told.excluded), true]);
+  assert.deepEqual([Number(exclusions), Number(told.rests) > 0, Number(told.held) > 0], [Number(told.excluded), true, true]);
 });
 
 test("sums by hour, day and month: nothing is lost between them, and the last ones stand as the network does", async () => {

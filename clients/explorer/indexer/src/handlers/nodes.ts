@@ -1,6 +1,6 @@
 /** Nodes, their models, and accounts' credit. */
 import { NOBODY, type Scene } from "../scene";
-import { income, mark } from "./tasks";
+import { income, mark, reliabilityOf } from "./tasks";
 import type { Handlers } from "./types";
 
 type Node = Awaited<ReturnType<Scene["node"]>>;
@@ -153,8 +153,8 @@ export const nodes: Pick<
     // One that was reserved and is let go.
     if (node.parked === 3 && node.status === 2 && node.calledTo === 0n) node.status = 1;
     [node.parked, node.parkedUntil, node.waitsFor] = [1, until, 0n];
-    // Until now: it is only held back, from draws that are due.
-    if (until <= scene.at) return;
+    // Until now: it is only held back, from draws that are due. With enough H it rests after an error; what lowers H is told before.
+    if (until <= scene.at || (await reliabilityOf(scene, node)) >= BigInt(await scene.parameter("exclusionPpm")) * 10n ** 12n) return;
     node.exclusions++;
     await scene.count({ excluded: 1 });
   },

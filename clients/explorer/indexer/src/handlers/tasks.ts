@@ -83,8 +83,11 @@ export function free(node: Node) {
 export const mark = (scene: Scene, { number, reliability }: Node, why: "joined" | "timeout" | "success", task: bigint | null) =>
   scene.row("reliabilityMark", { id: scene.id }, () => ({ id: scene.id, node: number, at: scene.at, h: reliability, why, task }));
 
+/** H now. */
+export const reliabilityOf = async (scene: Scene, { reliability, reliabilityAt }: Node) => recover(reliability, scene.at - reliabilityAt, await scene.parameter("tau"));
+
 async function setReliability(scene: Scene, node: Node, change: (h: bigint) => bigint) {
-  node.reliability = change(recover(node.reliability, scene.at - node.reliabilityAt, await scene.parameter("tau")));
+  node.reliability = change(await reliabilityOf(scene, node));
   node.reliabilityAt = scene.at;
 }
 
@@ -99,7 +102,7 @@ export async function lower(scene: Scene, node: Node, task: bigint) {
 export async function raise(scene: Scene, node: Node, { id, estimate }: Pick<Task, "id" | "estimate">) {
   if (2n * (scene.at - node.reliabilityAt) < BigInt(estimate)) return;
   const ppm = await scene.parameter("boostPpm");
-  const before = recover(node.reliability, scene.at - node.reliabilityAt, await scene.parameter("tau"));
+  const before = await reliabilityOf(scene, node);
   await setReliability(scene, node, (h) => boost(h, ppm));
   if (node.reliability !== before) await mark(scene, node, "success", id);
 }

@@ -184,8 +184,8 @@ function Wrong({ node, slashs, parts }: { node: Row<"nodes">; slashs: Data["slas
     ),
     wrong > 0 && <>{parts.length === 1 ? "Its one answer in a group was" : `Of its last ${count(parts.length)} answers in groups ${wrong === 1 ? "one was" : `${wrong} were`}`} wrong: others agreed on another.</>,
     withheld > 0 && <>It committed to {things(withheld, ["answer", "answers"])} and never revealed {withheld === 1 ? "it" : "them"}.</>,
-    node.parked === 1 && node.status === 1 && (node.parkedUntil > chainNow() ? <>It is excluded until {moment(node.parkedUntil)}: it gets no task.</> : <>It waits to be re-admitted: the next call to the contract does so, once the draws that are due are made.</>),
-    node.exclusions > 0 && node.parked !== 1 && <>It was excluded {times(node.exclusions)} for deadlines that it let pass.</>,
+    node.parked === 1 && node.status === 1 && (node.parkedUntil > chainNow() ? <>It gets no task until {moment(node.parkedUntil)}: it let deadlines pass, or has just reported an error.</> : <>It waits to be re-admitted: the next call to the contract does so, once the draws that are due are made.</>),
+    node.exclusions > 0 && node.parked !== 1 && <>It was excluded {times(node.exclusions)} for deadlines that it let pass or answers that it withheld.</>,
     unlucky > 0 && (
       <>
         {node.timedOut > 0 && <>It let {things(node.timedOut, ["deadline", "deadlines"])} pass</>}

@@ -37,7 +37,7 @@ function useColumns({ groups, tau }: Groups): Column<Node>[] {
     {
       key: "status",
       label: "Status",
-      help: "Its present state, and a mark where it was kicked out, slashed or judged wrong. Excluded: it let deadlines pass, and gets no task for a while.",
+      help: "Its present state, and a mark where it was kicked out, slashed or judged wrong. Excluded: it let deadlines pass or reported an error, and gets no task for a while.",
       value: (node) => [statusName(node), mark(node)].filter(Boolean).join(", "),
       cell: (node) => (
         <>
