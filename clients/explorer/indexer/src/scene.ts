@@ -1,4 +1,5 @@
 /** The changes of one event: rows are read once, changed in memory, and written when the event is done. */
+import { and, asc, eq, lte } from "drizzle-orm";
 import type { Context } from "ponder:registry";
 import * as schema from "../ponder.schema";
 import type { Hex } from "viem";
@@ -126,6 +127,12 @@ export class Scene {
   async parameter(name: Parameters<typeof parameterNumber>[0]): Promise<number> {
     return Number((await this.known("parameter", { number: parameterNumber(name) })).value);
   }
+
+  /** Proposals to have this program answer selectors that can take effect now, the oldest first. */
+  proposals = (program: Hex) => {
+    const { programProposal: row } = schema;
+    return this.db.sql.select().from(row).where(and(eq(row.program, program), lte(row.effective, this.at))).orderBy(asc(row.effective));
+  };
 
   parameterRow = (number: number) =>
     this.row("parameter", { number }, () => ({

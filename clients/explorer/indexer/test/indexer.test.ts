@@ -401,6 +401,18 @@ test("webhooks: who is told stands in the file alone, and has to be right", asyn
   assert.throws(() => hooksOf(JSON.stringify([right, right])));
 });
 
+test("a proposal of programs is carried out whole, and no other with it", async () => {
+  const facets = (await createWalletClient({ transport: http(url) }).extend(publicActions).readContract({ address, abi: musterAbi, functionName: "facets" })) as { facetAddress: Address; functionSelectors: `0x${string}`[] }[];
+  const { facetAddress: program, functionSelectors: [a, b] } = facets.find(({ functionSelectors }) => functionSelectors.length > 2)!;
+  await send("proposePrograms", [program, [a, b]]);
+  await send("proposePrograms", [program, [a, b, "0xdeadbeef"]]);
+  await rpc(url, "evm_increaseTime", [7 * DAY + 5]);
+  await send("acceptPrograms", [program, [a, b, "0xdeadbeef"]]);
+  await same(first, "programs accepted");
+  const open = await first.sql("select selectors from program_proposal where effective is not null");
+  assert.equal(open.length, 1);
+});
+
 test("a short reorganisation loses nothing, and leaves nothing behind", async () => {
   await send("nameModel", ["stays/in-every-branch"]);
   const snapshot = await rpc(url, "evm_snapshot");

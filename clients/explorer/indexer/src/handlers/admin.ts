@@ -6,6 +6,7 @@ import type { Handlers } from "./types";
 const REMOVED = 2;
 /** The key of a change of programs. */
 const proposalOf = (program: Hex, selectors: readonly Hex[]) => [program, ...selectors].join(" ").toLowerCase();
+const setOf = (selectors: readonly Hex[]) => [...new Set(selectors)].sort().join(" ").toLowerCase();
 
 export const admin: Pick<
   Handlers,
@@ -77,8 +78,13 @@ export const admin: Pick<
         const row = await scene.row("program", { selector }, () => ({ selector, address: facetAddress, at: scene.at }));
         [row.address, row.at] = [action === REMOVED ? NOBODY : facetAddress, scene.at];
       }
-      const proposal = await scene.find("programProposal", { id: proposalOf(facetAddress, functionSelectors) });
-      if (proposal) proposal.effective = null;
+    }
+    // Selectors of one acceptance are divided among the cuts: whether each had a program decides where.
+    const accepted = setOf(cuts.flatMap(({ functionSelectors }) => functionSelectors));
+    for (const { id, selectors } of cuts.length ? await scene.proposals(cuts[0]!.facetAddress) : []) {
+      if (setOf(selectors) !== accepted) continue;
+      (await scene.known("programProposal", { id })).effective = null;
+      break;
     }
   },
 };
