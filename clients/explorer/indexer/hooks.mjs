@@ -22,9 +22,14 @@ const LEAST_SECRET = 16;
 
 /**
  * @typedef {{ name: string, url: string, secret: string, nodes?: number[], events?: string[] }} Hook A receiver, and its filter: by default all nodes and all events.
- * @typedef {{ after: string, sent: Record<string, string> }} Mark Every event up to `after` was received; of later ones those in `sent`, by their transactions.
- * @typedef {{ id: string, name: string, node: number, task: string | null, block: string, at: string, tx: string, args: unknown }} Event
+ * @typedef {{ after: string, sent: Record<string, string> }} Mark Every event up to `after` was received; of later ones those in `sent`, by their identities.
+ * @typedef {{ id: string, name: string, node: number, task: string | null, block: string, blockHash: string, at: string, tx: string, args: unknown }} Event
  */
+
+/** An event's transaction and its block's hash. @param {Pick<Event, "tx" | "blockHash">} event */
+const identity = ({ tx, blockHash }) => `${tx} ${blockHash}`;
+/** Whether it was sent. States of older versions have transactions alone. @param {string | undefined} sent @param {Event | undefined} event */
+const isSent = (sent, event) => sent !== undefined && event !== undefined && (sent === identity(event) || sent === event.tx);
 
 const say = (/** @type {string} */ text) => console.error(`hooks: ${text}`);
 
@@ -80,9 +85,9 @@ async function eventsOf(indexer, { nodes, events }, { after, sent }, signal) {
   const rows = [];
   for (let unsent = 0; ; ) {
     const where = [`id_gt: "${rows.at(-1)?.id ?? after}"`, ...which];
-    const { events } = await ask(indexer, `{ events(where: {${where.join()}}, orderBy: "id", limit: ${PAGE}) { items { id name node task block at tx args } } }`, signal);
+    const { events } = await ask(indexer, `{ events(where: {${where.join()}}, orderBy: "id", limit: ${PAGE}) { items { id name node task block blockHash at tx args } } }`, signal);
     for (const { node, args, ...rest } of events.items) rows.push({ ...rest, node: Number(node), args: typeof args === "string" ? JSON.parse(args) : args });
-    unsent += events.items.filter((/** @type {Event} */ { id, tx }) => sent[id] !== tx).length;
+    unsent += events.items.filter((/** @type {Event} */ event) => !isSent(sent[event.id], event)).length;
     const isAll = events.items.length < PAGE;
     if (isAll || unsent > BATCH) return { rows, isAll };
   }
@@ -151,6 +156,12 @@ async function post({ name, url, secret }, message, signal) {
   if (!response.ok) throw new Error(`it answered ${response.status}`);
 }
 
+/** @param {string} id @param {string} sent */
+function takenBack(id, sent) {
+  const [tx, blockHash] = sent.split(" ");
+  return { id, tx, blockHash, takenBack: true };
+}
+
 /** Sends one hook its unsent events, again and again. @param {string} indexer @param {Hook} hook @param {State} state @param {AbortSignal} signal */
 async function follow(indexer, hook, state, signal) {
   let failures = 0;
@@ -161,16 +172,16 @@ async function follow(indexer, hook, state, signal) {
       const mark = state.of(hook.name) ?? { after: String((block + 1n) * 1_000_000n - 1n), sent: {} };
       if (!state.of(hook.name)) await state.set(hook.name, mark);
       const { rows, isAll } = await eventsOf(indexer, hook, mark, signal);
-      const there = new Map(rows.map((event) => [event.id, event.tx]));
+      const there = new Map(rows.map((event) => [event.id, event]));
       const upTo = isAll ? (block + 1n) * 1_000_000n - 1n : BigInt(rows.at(-1)?.id ?? 0);
-      const gone = Object.entries(mark.sent).filter(([id, tx]) => BigInt(id) <= upTo && there.get(id) !== tx);
-      const unsent = rows.filter(({ id, tx }) => mark.sent[id] !== tx);
-      const messages = [...gone.map(([id, tx]) => ({ id, tx, takenBack: true })), ...unsent.slice(0, BATCH)];
+      const gone = Object.entries(mark.sent).filter(([id, one]) => BigInt(id) <= upTo && !isSent(one, there.get(id)));
+      const unsent = rows.filter((event) => !isSent(mark.sent[event.id], event));
+      const messages = [...gone.map(([id, one]) => takenBack(id, one)), ...unsent.slice(0, BATCH)];
       const sent = { ...mark.sent };
       if (messages.length) {
         await post(hook, { chain, muster, events: messages }, signal);
         for (const [id] of gone) delete sent[id];
-        for (const { id, tx } of unsent.slice(0, BATCH)) sent[id] = tx;
+        for (const event of unsent.slice(0, BATCH)) sent[event.id] = identity(event);
       }
       // Events that are final, and received together with all before them, are not asked for again.
       const open = unsent[BATCH];

@@ -62,6 +62,7 @@ export const network = onchainTable("network", (t) => ({
   transactions: t.bigint().notNull(),
   /** The newest event. */
   block: t.bigint().notNull(),
+  blockHash: t.hex(),
   at: t.bigint().notNull(),
 }));
 
@@ -263,6 +264,8 @@ export const event = onchainTable(
     name: t.text().notNull(),
     args: t.json().notNull(),
     block: t.bigint().notNull(),
+    /** With `id` it names the event on one branch of the chain: another branch can have the same transaction at the same place. */
+    blockHash: t.hex().notNull(),
     at: t.bigint().notNull(),
     tx: t.hex().notNull(),
     /** The task, node, account and model in it; of several accounts the main one. */

@@ -18,13 +18,13 @@ async function note(scene: Scene, log: Log, args: Values) {
   const { id } = scene;
   const node = (args.node as number | undefined) ?? null;
   await scene.row("event", { id }, () => ({
-    ...{ id, name: log.name, args: plain(args), block: log.block, at: log.at, tx: log.tx, node, account: accountOf(args) },
+    ...{ id, name: log.name, args: plain(args), block: log.block, blockHash: log.blockHash, at: log.at, tx: log.tx, node, account: accountOf(args) },
     task: (args.id ?? args.task ?? null) as bigint | null,
     model: (args.model ?? null) as bigint | null,
   }));
   const network = await scene.network();
   network.events++;
-  [network.block, network.at] = [log.block, log.at];
+  [network.block, network.blockHash, network.at] = [log.block, log.blockHash, log.at];
   await scene.count({ events: 1 });
   // Only events directly after the slash are a part of it.
   if (!(log.name === "MemberTimedOut" && network.slashing === node)) network.slashing = log.name === "NodeSlashed" ? node : null;
@@ -37,7 +37,7 @@ async function note(scene: Scene, log: Log, args: Values) {
 for (const name of EVENTS) {
   ponder.on(`Muster:${name}`, async ({ event, context }) => {
     const { block, transaction, transactionReceipt } = event;
-    const log = { name, block: block.number, logIndex: event.log.logIndex, at: block.timestamp, tx: transaction.hash };
+    const log = { name, block: block.number, blockHash: block.hash, logIndex: event.log.logIndex, at: block.timestamp, tx: transaction.hash };
     const scene = new Scene(context.db, log);
     await note(scene, log, (event.args ?? {}) as Values);
     const known = await scene.find("transaction", { hash: transaction.hash });

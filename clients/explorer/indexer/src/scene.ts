@@ -37,6 +37,7 @@ export interface Log {
   name: string;
   /** Block, and place in it. */
   block: bigint;
+  blockHash: Hex;
   logIndex: number;
   at: bigint;
   tx: Hex;
@@ -120,7 +121,7 @@ export class Scene {
       ...{ treasuryBalance: 0n, reserve: 0n, burnt: 0n, stakes: 0n, escrow: 0n, credit: 0n, unbonding: 0n, paidOut: 0n },
       ...{ stakeUnit: 0n, minimumStake: 0n, upgradeDelay: 0n, upgradesRenounced: false, paused: false },
       ...{ tasks: 0n, pending: 0, queued: 0, running: 0, ended: 0n, nodesIssued: 0, nodesJoined: 0, groups: 0, groupPlaces: 0n },
-      ...{ slashing: null, events: 0n, transactions: 0n, block: 0n, at: 0n },
+      ...{ slashing: null, events: 0n, transactions: 0n, block: 0n, blockHash: null, at: 0n },
     }));
 
   /** A parameter's value now. */

@@ -108,17 +108,17 @@ await run(
   insert(
     "event",
     {
-      id: `(created_block + e) * 1000000 + (id % 1000000)`, name: "(array['TaskCreated', 'TaskStarted', 'TaskSucceeded'])[e + 1]", block: "created_block + e", at: "created_at + e", tx: hex("id * 4 + e", 64), task: "id", node: "case when e > 0 then node end", account: "creator",
+      id: `(created_block + e) * 1000000 + (id % 1000000)`, name: "(array['TaskCreated', 'TaskStarted', 'TaskSucceeded'])[e + 1]", block: "created_block + e", block_hash: hex("created_block + e", 64), at: "created_at + e", tx: hex("id * 4 + e", 64), task: "id", node: "case when e > 0 then node end", account: "creator",
       args: "json_build_object('id', id::text, 'creator', creator, 'fee', fee::text, 'drawBlock', (created_block + 1)::text, 'node', node, 'deadline', deadline::text, 'paid', paid::text, 'resultDigest', result_digest, 'estimate', estimate, 'boosts', true, 'spec', json_build_object('kind', kind, 'units', units, 'redundancy', redundancy, 'vram', vram, 'gpu', gpu, 'models', array(select m::text from unnest(models) as m)))",
     },
     `from task, generate_series(0, 2) as e where id > ${tasks - TOLD} and (e = 0 or (e = 1 and status <> 2) or (e = 2 and outcome = 2))`,
   ),
   // A replay of draws begins with these.
-  insert("event", { id: "i", name: "'Initialised'", block: "0", at: `${now - SPAN}`, tx: hex("0", 64), args: "'{\"stakeUnit\": \"1000000000000\"}'::json" }, "from generate_series(0, 0) as i"),
-  insert("event", { id: "number", name: "'ParameterChanged'", block: "0", at: `${now - SPAN}`, tx: hex("0", 64), args: "json_build_object('parameter', number, 'value', value::text)" }, "from parameter where number > 0"),
+  insert("event", { id: "i", name: "'Initialised'", block: "0", block_hash: hex("0", 64), at: `${now - SPAN}`, tx: hex("0", 64), args: "'{\"stakeUnit\": \"1000000000000\"}'::json" }, "from generate_series(0, 0) as i"),
+  insert("event", { id: "number", name: "'ParameterChanged'", block: "0", block_hash: hex("0", 64), at: `${now - SPAN}`, tx: hex("0", 64), args: "json_build_object('parameter', number, 'value', value::text)" }, "from parameter where number > 0"),
   insert(
     "event",
-    { id: "1000000 + number", name: "'NodeJoined'", block: "1", at: "joined_at", tx: hex("number", 64), node: "number", account: "operator", args: "json_build_object('node', number, 'operator', operator, 'group', gpu_group, 'stake', (stake + 1)::text, 'models', array(select m::text from unnest(models) as m))" },
+    { id: "1000000 + number", name: "'NodeJoined'", block: "1", block_hash: hex("1", 64), at: "joined_at", tx: hex("number", 64), node: "number", account: "operator", args: "json_build_object('node', number, 'operator', operator, 'group', gpu_group, 'stake', (stake + 1)::text, 'models', array(select m::text from unnest(models) as m))" },
     "from node",
   ),
   insert("reliability_mark", { id: "1000000 + number", node: "number", at: "joined_at", h: "1000000000000000000", why: "'joined'" }, "from node"),

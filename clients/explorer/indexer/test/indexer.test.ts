@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import pg from "pg";
 import { type Address, createWalletClient, encodeFunctionData, http, parseEther, parseEventLogs, publicActions } from "viem";
@@ -332,8 +332,8 @@ let begun = 0n;
 /** Waits until a receiver has all indexed events. */
 async function told(path: string, where = "") {
   for (const until = Date.now() + 300_000; ; await sleep(100)) {
-    const rows = await first.sql(`select id, tx from event where id > ${begun} and node is not null ${where}`);
-    const [has, should] = [receiver.known(path), rows.map(({ id, tx }) => `${id} ${tx}`).sort()];
+    const rows = await first.sql(`select id, block_hash from event where id > ${begun} and node is not null ${where}`);
+    const [has, should] = [receiver.known(path), rows.map(({ id, block_hash: hash }) => `${id} ${hash}`).sort()];
     if (has.join() === should.join()) return has.length;
     if (Date.now() > until) throw new Error(`${path} has\n${has.join("\n")}\nand not\n${should.join("\n")}\n${await hooks!.said()}`);
   }
@@ -383,12 +383,16 @@ test("webhooks: signed, tried again, not redirected, and nothing is lost when re
   while (!isHeard) await sleep(50);
   await hooks!.kill();
   receiver.answers.delete("/all");
+  // Meanwhile its state is one of an older version, which knew transactions alone.
+  const state = `${directory}/hooks.state`;
+  await writeFile(state, (await readFile(state, "utf8")).replaceAll(/(0x\w{64}) 0x\w{64}/g, "$1"));
   // And while nobody sends.
   await happen();
   await begin();
   assert.equal(await told("/all"), 12);
   assert.equal(await told("/one", only), 6);
   assert.ok(receiver.told.get("/all")!.length - heard >= 8);
+  assert.ok(!receiver.told.get("/all")!.some(({ takenBack }) => takenBack));
 });
 
 test("webhooks: who is told stands in the file alone, and has to be right", async () => {
@@ -411,6 +415,48 @@ test("a proposal of programs is carried out whole, and no other with it", async 
   await same(first, "programs accepted");
   const open = await first.sql("select selectors from program_proposal where effective is not null");
   assert.equal(open.length, 1);
+});
+
+test("the same transactions in other blocks are other events: receivers are told, and draws are counted anew", async () => {
+  const client = createWalletClient({ account, transport: http(url) }).extend(publicActions);
+  const won = async () => {
+    while ((await served<{ behind: number }>("fairness")).behind) await sleep(200);
+    return new Map((await served<Page>("list/fairness?sort=node&limit=1000")).items.map(({ node, won }) => [Number(node), Number(won)]));
+  };
+  // Nothing else is drawn meanwhile.
+  for (let i = 0; i < 5; i++) await send("dispatch", [4]);
+  const [nonce, chainId] = [await client.getTransactionCount({ address: account.address }), await client.getChainId()];
+  const sign = (functionName: "createTask" | "dispatch", args: unknown[], i: number, value = 0n) =>
+    account.signTransaction({ to: address, data: encodeFunctionData({ abi: musterAbi, functionName, args } as never), value, gas: 5_000_000n, nonce: nonce + i, chainId, maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 0n, type: "eip1559" });
+  const signed = await Promise.all([sign("createTask", [spec], 0, parseEther("1")), ...[1, 2].map((i) => sign("dispatch", [1], i))]);
+  /** The node that was drawn. */
+  const play = async () => {
+    let drawn = 0;
+    for (const serializedTransaction of signed) {
+      const { logs } = await client.waitForTransactionReceipt({ hash: await client.sendRawTransaction({ serializedTransaction }), pollingInterval: 50 });
+      for (const { eventName, args } of parseEventLogs({ abi: musterAbi, logs })) if (eventName === "TaskStarted") drawn = args.node;
+    }
+    return drawn;
+  };
+  const snapshot = await rpc(url, "evm_snapshot");
+  const one = await play();
+  await first.reach(await head(url));
+  await told("/all");
+  const before = await won();
+  let other = one;
+  for (let back = snapshot, seconds = 2; other === one || !other; seconds++) {
+    assert.ok(seconds < 30, "always the same node is drawn");
+    assert.equal(await rpc(url, "evm_revert", [back]), true);
+    back = await rpc(url, "evm_snapshot");
+    await rpc(url, "evm_increaseTime", [seconds]);
+    other = await play();
+  }
+  for (let i = 0; i < 3; i++) await log();
+  while (Number((await first.sql("select node from event where name = 'TaskStarted' order by id desc limit 1"))[0]!.node) !== other) await sleep(200);
+  await told("/all");
+  assert.ok(receiver.told.get("/all")!.some(({ takenBack }) => takenBack));
+  const moved = (now: Map<number, number>) => [now.get(one)! - before.get(one)!, now.get(other)! - (before.get(other) ?? 0)].join() === "-1,1";
+  for (const until = Date.now() + 60_000; !moved(await won()); await sleep(500)) assert.ok(Date.now() < until, "the draw of the branch that died is counted still");
 });
 
 test("a short reorganisation loses nothing, and leaves nothing behind", async () => {

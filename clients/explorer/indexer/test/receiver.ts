@@ -9,6 +9,7 @@ export const SECRET = "a secret of the tests";
 export interface Told {
   id: string;
   tx: string;
+  blockHash: string;
   takenBack?: boolean;
   name: string;
   node: number;
@@ -49,13 +50,13 @@ export class Receiver {
     assert.deepEqual(this.problems, []);
   }
 
-  /** The events of a receiver that removes those taken back and counts repeated ones once: "id tx", in order. */
+  /** The events of a receiver that removes those taken back and counts repeated ones once: "id blockHash", in order. */
   known(path: string): string[] {
     const known = new Map<string, string>();
-    for (const { id, tx, takenBack } of this.told.get(path) ?? []) {
-      if (!takenBack) known.set(id, tx);
-      else if (known.get(id) === tx) known.delete(id);
+    for (const { id, blockHash, takenBack } of this.told.get(path) ?? []) {
+      if (!takenBack) known.set(id, blockHash);
+      else if (known.get(id) === blockHash) known.delete(id);
     }
-    return [...known].map(([id, tx]) => `${id} ${tx}`).sort();
+    return [...known].map(([id, blockHash]) => `${id} ${blockHash}`).sort();
   }
 }

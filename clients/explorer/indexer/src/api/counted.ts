@@ -26,7 +26,7 @@ const BY = createHash("sha256")
 /** Up to which event it is counted. */
 export interface Last {
   id: bigint;
-  tx: string;
+  blockHash: string;
 }
 
 const connectionString = process.env.DATABASE_URL;
@@ -53,16 +53,16 @@ async function using<result>(act: (client: pg.Client) => Promise<result>): Promi
 const make = async (client: pg.Client) => {
   const reader = process.env.DATABASE_READER;
   const grant = reader ? `; grant insert, delete on ${table} to ${pg.escapeIdentifier(reader)}` : "";
-  await client.query(`create table if not exists ${table} (counted_by text not null, id numeric(78) not null, tx text not null, state bytea not null, primary key (counted_by, id))${grant}`).catch(() => undefined);
+  await client.query(`create table if not exists ${table} (counted_by text not null, id numeric(78) not null, block_hash text not null, state bytea not null, primary key (counted_by, id))${grant}`).catch(() => undefined);
 };
 export const made = using(make);
 
 /** The newest that was kept, beyond `after`, for which `isThere` still finds the event that it ends with. */
 export const load = (after: bigint, isThere: (last: Last) => Promise<boolean>): Promise<{ last: Last; shares: Shares } | undefined> =>
   using(async (client) => {
-    const { rows } = await client.query(`select id, tx from ${table} where counted_by = $1 and id > $2 order by id desc`, [BY, String(after)]);
-    for (const row of rows as { id: string; tx: string }[]) {
-      const last = { id: BigInt(row.id), tx: row.tx };
+    const { rows } = await client.query(`select id, block_hash from ${table} where counted_by = $1 and id > $2 order by id desc`, [BY, String(after)]);
+    for (const row of rows as { id: string; block_hash: string }[]) {
+      const last = { id: BigInt(row.id), blockHash: row.block_hash };
       if (!(await isThere(last))) continue;
       const { rows: found } = await client.query(`select state from ${table} where counted_by = $1 and id = $2`, [BY, row.id]);
       if (!found.length) continue;
@@ -80,7 +80,7 @@ export function save(last: Last, shares: Shares): Promise<void> {
   return using(async (client) => {
     await make(client);
     const packed = await pack(state, { level: 1 });
-    await client.query(`insert into ${table} values ($1, $2, $3, $4) on conflict do nothing`, [BY, String(last.id), last.tx, packed]);
+    await client.query(`insert into ${table} values ($1, $2, $3, $4) on conflict do nothing`, [BY, String(last.id), last.blockHash, packed]);
     await client.query(`delete from ${table} where counted_by <> $1 or id not in (select id from ${table} where counted_by = $1 order by id desc limit ${KEPT})`, [BY]);
   });
 }

@@ -35,9 +35,9 @@ const LONG = 20_000;
 const LOOK = 2_000;
 
 /** Whether an event is there as it was read. */
-async function isThere({ id, tx }: Last): Promise<boolean> {
-  const [there] = await db.select({ id: event.id, tx: event.tx }).from(event).where(lte(event.id, id)).orderBy(desc(event.id)).limit(1);
-  return there?.id === id && there.tx === tx;
+async function isThere({ id, blockHash }: Last): Promise<boolean> {
+  const [there] = await db.select({ id: event.id, blockHash: event.blockHash }).from(event).where(lte(event.id, id)).orderBy(desc(event.id)).limit(1);
+  return there?.id === id && there.blockHash === blockHash;
 }
 
 /** Goes on from the stored counts, if they are further. */
@@ -75,7 +75,7 @@ async function keep(): Promise<void> {
 async function readOn(): Promise<void> {
   for (;;) {
     const rows = await db
-      .select({ id: event.id, name: event.name, args: event.args, block: event.block, at: event.at, tx: event.tx })
+      .select({ id: event.id, name: event.name, args: event.args, block: event.block, blockHash: event.blockHash, at: event.at })
       .from(event)
       .where(and(gt(event.id, last?.id ?? -1n), notInArray(event.name, IDLE)))
       .orderBy(asc(event.id))

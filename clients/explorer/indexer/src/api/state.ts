@@ -83,7 +83,7 @@ async function look(): Promise<State> {
   const next = { ...found, chain: chain === null ? null : Math.max(chain, found.block ?? 0) };
   const old = state;
   const remaining = left(next);
-  const isNew = next.block !== old.block || next.ready !== old.ready || next.network?.events !== old.network?.events;
+  const isNew = next.block !== old.block || next.ready !== old.ready || next.network?.events !== old.network?.events || next.network?.blockHash !== old.network?.blockHash;
   const isMoved = next.chain !== old.chain || (remaining === null) !== (old.left === null) || (!next.ready && remaining !== old.left);
   state = { ...old, ...next, left: remaining, version: old.version + Number(isNew) };
   if (isNew || isMoved) for (const listener of listeners) listener(state);
