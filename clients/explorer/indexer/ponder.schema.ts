@@ -117,9 +117,10 @@ export const node = onchainTable(
     setAside: t.boolean().notNull(),
     /** The validation group that judged it last. */
     judgedIn: t.bigint(),
-    /** Since it first joined: tasks and members' parts begun; ended well, by an error, by a deadline; times excluded. */
+    /** Since it first joined: tasks and members' parts begun; ended well, by a wrong or withheld answer, by an error, by a deadline; times excluded for a low H. */
     started: t.integer().notNull(),
     succeeded: t.integer().notNull(),
+    wrong: t.integer().notNull(),
     failed: t.integer().notNull(),
     timedOut: t.integer().notNull(),
     exclusions: t.integer().notNull(),
@@ -636,6 +637,7 @@ export const nodeDay = onchainTable(
     start: t.bigint().notNull(),
     started: t.integer().notNull(),
     succeeded: t.integer().notNull(),
+    wrong: t.integer().notNull(),
     failed: t.integer().notNull(),
     timedOut: t.integer().notNull(),
     /** Wei. */

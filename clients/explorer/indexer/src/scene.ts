@@ -30,7 +30,7 @@ const NO_SUMS: Sums = {
   ...{ fees: 0n, paid: 0n, refunded: 0n, income: 0n, burnt: 0n, withdrawn: 0n },
   ...{ joined: 0, quits: 0, kickedOut: 0, excluded: 0, slashes: 0, downloads: 0, transactions: 0, gas: 0n, events: 0 },
 };
-const NO_NODE_SUMS = { started: 0, succeeded: 0, failed: 0, timedOut: 0, earned: 0n, slashed: 0n, scores: 0, scored: 0 };
+const NO_NODE_SUMS = { started: 0, succeeded: 0, wrong: 0, failed: 0, timedOut: 0, earned: 0n, slashed: 0n, scores: 0, scored: 0 };
 
 /** An event, as far as all of them are alike. */
 export interface Log {
@@ -212,7 +212,7 @@ export class Scene {
     ...{ reliability: 10n ** 18n, reliabilityAt: this.at, pool: [], longTerm: 5n * 10n ** 17n, judgedRight: 0, judged: 0, rating: NEWCOMER },
     ...{ task: 0n, deadline: 0n, runs: false, models: [], inUse: [], parked: 0, parkedUntil: 0n, waitsFor: 0n },
     ...{ openCommitments: 0, held: false, calledTo: 0n, setAside: false, judgedIn: null },
-    ...{ started: 0, succeeded: 0, failed: 0, timedOut: 0, exclusions: 0, earned: 0n, slashed: 0n, seenAt: this.at },
+    ...{ started: 0, succeeded: 0, wrong: 0, failed: 0, timedOut: 0, exclusions: 0, earned: 0n, slashed: 0n, seenAt: this.at },
   });
 
   /** Writes the changes. */

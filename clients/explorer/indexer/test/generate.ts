@@ -67,7 +67,7 @@ await run(
       reliability_at: `${now} - floor(random() * 86400)`, pool: "array(select (array[10, 10, 10, 5, 5, 2])[1 + floor(random() * 6)::int] from generate_series(1, (i % 51)::int))", long_term: "floor((0.4 + random() * 0.6) * 1000000000)::numeric * 1000000000",
       judged_right: "(i % 90)", judged: "(i % 90) + (case when r > 0.98 then 1 else 0 end)", rating: "900000000000000000", task: "0", deadline: "0", runs: `i <= ${running}`,
       models: `array(select distinct (floor(power(random(), 4) * ${MODELS}) + 1)::numeric(78) from generate_series(1, 1 + (i % 4)::int))`, in_use: "'{}'", parked: `case when i > ${running} and r > 0.99 then 1 else 0 end`, parked_until: `${now} + 600`,
-      waits_for: "0", open_commitments: "0", held: "false", called_to: "0", set_aside: "false", started: "(i % 400)::int", succeeded: "((i % 400) * 0.95)::int", failed: "((i % 400) * 0.02)::int", timed_out: "((i % 400) * 0.03)::int", exclusions: "case when r > 0.97 then 1 else 0 end",
+      waits_for: "0", open_commitments: "0", held: "false", called_to: "0", set_aside: "false", started: "(i % 400)::int", succeeded: "((i % 400) * 0.95)::int", wrong: "0", failed: "((i % 400) * 0.02)::int", timed_out: "((i % 400) * 0.03)::int", exclusions: "case when r > 0.97 then 1 else 0 end",
       earned: "floor(random() * 1000000)::numeric * 1000000000000", slashed: "case when r > 0.98 then 20000000000000000 else 0 end", seen_at: `${now}`,
     },
     `from (select i, random() as r from generate_series(1::bigint, ${nodes}) as i) as n`,
@@ -142,7 +142,7 @@ await run(
   sums("day", "created_at - created_at % 86400"),
   sums("month", "extract(epoch from date_trunc('month', to_timestamp(created_at::bigint) at time zone 'utc'))::numeric"),
   insert("minute", { start: "created_at - created_at % 60", created: "count(*)::int", ended: "count(ended_at)::int" }, `from task where created_at > ${now - 86_400} group by 1`),
-  insert("node_day", { node: "node", start: "created_at - created_at % 86400", started: "count(*)::int", succeeded: "(count(*) filter (where outcome = 2))::int", failed: "0", timed_out: "(count(*) filter (where outcome = 4))::int", earned: "sum(paid)", slashed: "0", scores: "0", scored: "0" }, "from task where node > 0 group by 1, 2"),
+  insert("node_day", { node: "node", start: "created_at - created_at % 86400", started: "count(*)::int", succeeded: "(count(*) filter (where outcome = 2))::int", wrong: "0", failed: "0", timed_out: "(count(*) filter (where outcome = 4))::int", earned: "sum(paid)", slashed: "0", scores: "0", scored: "0" }, "from task where node > 0 group by 1, 2"),
   insert(
     "network",
     {

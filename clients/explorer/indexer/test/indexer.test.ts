@@ -108,8 +108,9 @@ test("groups chosen by ratings: the profile, the likelihood, who was right, and 
     assert.deepEqual([algorithm, target, size], [1, profile.target, 5]);
     assert.ok(BigInt(likelihood as string) > 0n && BigInt(likelihood as string) < BigInt(target as string), `${likelihood}`);
   }
-  const members = await first.sql(`select m.verdict, m.equal, n.judged, n.judged_right, n.rating from member m join node n on n.number = m.node where m.task = ${chosen.agreed} order by m.position`);
+  const members = await first.sql(`select m.verdict, m.equal, n.wrong, n.judged, n.judged_right, n.rating from member m join node n on n.number = m.node where m.task = ${chosen.agreed} order by m.position`);
   assert.deepEqual(members.map(({ verdict, equal }) => [verdict, equal]), [[1, true], [2, false], [1, true], [4, null], [1, true]]);
+  assert.deepEqual(members.map(({ wrong }) => wrong), [0, 1, 0, 0, 0]);
   // An error is not rated, nor is anybody where there was no majority.
   assert.deepEqual(members.map(({ judged, judged_right }) => [Number(judged), Number(judged_right)]), [[1, 1], [1, 0], [1, 1], [0, 0], [1, 1]]);
   for (const { judged, judged_right, rating } of members) assert.equal(BigInt(rating as string), (BigInt(Number(judged_right) + 1) * 10n ** 18n) / BigInt(Number(judged) + 2));
@@ -247,6 +248,9 @@ test("the page's sums and lists are the tables', page by page, and say of which 
   }
   const byH = await served<Page>("list/nodes?sort=h&limit=1000&state=all");
   assert.equal(byH.total, Number(((await first.sql("select count(*) as n from node")) as [Row])[0].n));
+  const rates = (await served<Page>("list/nodes?sort=-success&limit=1000&state=all")).items.map(({ succeeded, wrong, failed, timedOut }) => Number(succeeded) / (Number(succeeded) + Number(wrong) + Number(failed) + Number(timedOut)));
+  const known = rates.filter((rate) => !Number.isNaN(rate));
+  assert.deepEqual(rates.slice(0, known.length), known.toSorted((a, b) => b - a));
   for (const bad of ["tasks?state=gone", "tasks?colour=red", "tasks?sort=creator", "nodes?gpu=x", "nodes?limit=100000", "nodes?offset=1000000", "nothing", "tasks?creator=0x1"]) {
     await assert.rejects(served(`list/${bad}`), /: 400 /, bad);
   }

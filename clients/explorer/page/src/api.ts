@@ -33,7 +33,7 @@ const tables = {
   nodes: {
     number: int, operator: text, worker: maybe(text), works: bool, status: int, gpuGroup: int, vram: int, stake: big, joinedAt: big, leftAt: maybe(big), kickedOut: bool, reliability: big,
     reliabilityAt: big, pool: many(int), longTerm: big, judgedRight: int, judged: int, task: big, deadline: big, runs: bool, models: many(big), inUse: many(big), parked: int,
-    parkedUntil: big, openCommitments: int, held: bool, started: int, succeeded: int, failed: int, timedOut: int, exclusions: int, earned: big, slashed: big, seenAt: big,
+    parkedUntil: big, openCommitments: int, held: bool, started: int, succeeded: int, wrong: int, failed: int, timedOut: int, exclusions: int, earned: big, slashed: big, seenAt: big,
   },
   tasks: {
     id: big, creator: text, status: int, outcome: int, fee: big, kind: int, units: int, vram: int, gpu: int, redundancy: int, inputDigest: text, models: many(big), estimate: int,

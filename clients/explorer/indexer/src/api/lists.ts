@@ -39,7 +39,7 @@ const is =
 // H now: it recovers with time, at the pace of the parameter tau.
 const tau = sql`(select ${parameter.value} from ${parameter} where ${parameter.name} = 'tau')`;
 const h = sql<number>`(1 - (1 - ${node.reliability} / 1e18) * exp(-greatest(0, extract(epoch from now()) - ${node.reliabilityAt}) / greatest(1, ${tau})))::float8`;
-const ended = sql`(${node.succeeded} + ${node.failed} + ${node.timedOut})`;
+const ended = sql`(${node.succeeded} + ${node.wrong} + ${node.failed} + ${node.timedOut})`;
 const success = sql<number | null>`(${node.succeeded}::float8 / nullif(${ended}, 0))`;
 
 /** Task states by their names in addresses: statuses of those that have not ended, outcomes of those that have. */
@@ -64,7 +64,7 @@ const LISTS: Record<string, List> = {
     columns: {
       ...{ number: node.number, operator: node.operator, status: node.status, parked: node.parked, gpuGroup: node.gpuGroup, stake: node.stake, kickedOut: node.kickedOut },
       ...{ reliability: node.reliability, reliabilityAt: node.reliabilityAt, longTerm: node.longTerm, pool: node.pool, judged: node.judged, judgedRight: node.judgedRight },
-      ...{ started: node.started, succeeded: node.succeeded, failed: node.failed, timedOut: node.timedOut, exclusions: node.exclusions, earned: node.earned, slashed: node.slashed },
+      ...{ started: node.started, succeeded: node.succeeded, wrong: node.wrong, failed: node.failed, timedOut: node.timedOut, exclusions: node.exclusions, earned: node.earned, slashed: node.slashed },
     },
     sorts: {
       ...{ number: node.number, stake: node.stake, earned: node.earned, slashed: node.slashed, started: node.started, longTerm: node.longTerm, judged: node.judged },

@@ -193,6 +193,10 @@ export const groups: Pick<
     group.paid += paid;
     task.paid += paid;
     await scene.reward(number, paid, id);
+    if (verdict === 2 || verdict === 3) {
+      node.wrong++;
+      await scene.countOf(number, { wrong: 1 });
+    }
     if (verdict === 1) {
       node.succeeded++;
       await scene.countOf(number, { succeeded: 1 });

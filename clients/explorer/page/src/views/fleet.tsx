@@ -57,8 +57,8 @@ export function FleetView() {
         {({ nodes, groups, days, tau }) => {
           const today = BigInt(Math.floor(chainNow() / 86_400) * 86_400);
           const total = (key: "stake" | "earned" | "slashed") => nodes.reduce((all, node) => all + node[key], 0n);
-          const sum = (key: "started" | "succeeded" | "failed" | "timedOut" | "exclusions") => nodes.reduce((all, node) => all + node[key], 0);
-          const ended = sum("succeeded") + sum("failed") + sum("timedOut");
+          const sum = (key: "started" | "succeeded" | "wrong" | "failed" | "timedOut" | "exclusions") => nodes.reduce((all, node) => all + node[key], 0);
+          const ended = sum("succeeded") + sum("wrong") + sum("failed") + sum("timedOut");
           return (
             <>
               <Figures label="Totals">

@@ -51,7 +51,7 @@ export function NodeView({ what }: { what: string }) {
 function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
   const { groups, names, days, slashs, parts, scores } = data;
   const account = useConnected();
-  const answered = node.succeeded + node.failed + node.timedOut;
+  const answered = node.succeeded + node.wrong + node.failed + node.timedOut;
   const watched = fleet().includes(node.number);
   return (
     <>
@@ -93,7 +93,7 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
         <Figure label="Judged right" help="How often its answers were compared with others', and how often they were right. A commitment is open until its group is judged." note={`${node.openCommitments} commitments open${node.held ? ", held" : ""}`}>
           {node.judged ? `${node.judgedRight} of ${node.judged}` : "–"}
         </Figure>
-        <Figure label="Success" help="Tasks that it ended with an answer, right or wrong, of all that it ended: the others ended with an error or a deadline that passed." note={`${node.started} started, ${node.exclusions ? `excluded ${times(node.exclusions)}` : "never excluded"}`}>
+        <Figure label="Success" help="Tasks that it ended with an answer that was right or that nobody checked, of all that it ended. The others ended with a wrong or withheld answer, an error or a deadline that passed." note={`${node.started} started, ${node.exclusions ? `excluded ${times(node.exclusions)}` : "never excluded"}`}>
           {answered ? percent(node.succeeded / answered) : "–"}
         </Figure>
         <Figure label="Earned">{money(node.earned)}</Figure>
@@ -286,7 +286,7 @@ function Earnings({ days, node }: { days: readonly Row<"nodeDays">[]; node: numb
         { key: "earned", label: "Earned", help: "Fees that it was paid.", value: ({ earned }) => earned, cell: ({ earned }) => money(earned), numeric: true },
         { key: "slashed", label: "Slashed", help: "The amount taken from it.", value: ({ slashed }) => slashed, cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
         { key: "started", label: "Started", help: "Tasks and parts in groups that it began.", value: ({ started }) => started, numeric: true },
-        { key: "succeeded", label: "Succeeded", help: "Tasks that it ended with an answer.", value: ({ succeeded }) => succeeded, numeric: true },
+        { key: "succeeded", label: "Succeeded", help: "Tasks that it ended with an answer that was not judged wrong.", value: ({ succeeded }) => succeeded, numeric: true },
         { key: "timedOut", label: "Timed out", help: "Deadlines that it let pass.", value: ({ timedOut }) => timedOut, numeric: true },
         { key: "score", label: "Mean score", help: "Mean of that day's scores, from 0 to 10.", value: ({ scores, scored }) => (scores ? scored / scores : null), cell: ({ scores, scored }) => (scores ? (scored / scores).toFixed(1) : "–"), numeric: true },
       ]}

@@ -8,7 +8,7 @@ import { AccountLink, Ago, NodeLink, Pill, TaskLink } from "../parts";
 import { type Column, DataTable, PagedTable } from "../table";
 
 /** The columns of the table of nodes. */
-export const NODE = ["number", "status", "parked", "gpuGroup", "stake", "reliability", "reliabilityAt", "longTerm", "pool", "judged", "judgedRight", "slashed", "kickedOut", "started", "succeeded", "failed", "timedOut", "earned", "operator"] as const;
+export const NODE = ["number", "status", "parked", "gpuGroup", "stake", "reliability", "reliabilityAt", "longTerm", "pool", "judged", "judgedRight", "slashed", "kickedOut", "started", "succeeded", "wrong", "failed", "timedOut", "earned", "operator"] as const;
 type Node = Pick<Row<"nodes">, (typeof NODE)[number]>;
 /** The columns of the table of tasks. */
 export const TASK = ["id", "status", "outcome", "kind", "redundancy", "node", "createdAt", "startedAt", "fee", "paid", "creator"] as const;
@@ -31,7 +31,7 @@ function useColumns({ groups, tau }: Groups): Column<Node>[] {
   const now = Math.floor(chainNow());
   // As it was last set, until the formula is loaded.
   const h = ({ reliability, reliabilityAt }: Node) => (core && tau ? core.recover(reliability, BigInt(Math.max(0, now - Number(reliabilityAt))), Number(tau)) : reliability);
-  const ended = ({ succeeded, failed, timedOut }: Node) => succeeded + failed + timedOut;
+  const ended = ({ succeeded, wrong, failed, timedOut }: Node) => succeeded + wrong + failed + timedOut;
   return [
     { key: "number", label: "Node", help: "The node's number, given when it first joined.", value: ({ number }) => number, cell: ({ number }) => <NodeLink number={number} /> },
     {
@@ -64,7 +64,7 @@ function useColumns({ groups, tau }: Groups): Column<Node>[] {
       numeric: true,
     },
     { key: "slashed", label: "Slashed", help: "All that was ever taken from it for wrong or withheld answers.", value: ({ slashed }) => slashed, cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
-    { key: "success", label: "Success", help: "Tasks that it ended with an answer, right or wrong, of all that it ended: the others ended with an error or a deadline that passed.", value: (node) => (ended(node) ? node.succeeded / ended(node) : null), cell: (node) => percent(node.succeeded / ended(node), 0), numeric: true },
+    { key: "success", label: "Success", help: "Tasks that it ended with an answer that was right or that nobody checked, of all that it ended. The others ended with a wrong or withheld answer, an error or a deadline that passed.", value: (node) => (ended(node) ? node.succeeded / ended(node) : null), cell: (node) => percent(node.succeeded / ended(node), 0), numeric: true },
     { key: "earned", label: "Earned", help: "Fees that it was ever paid.", value: ({ earned }) => earned, cell: ({ earned }) => money(earned), numeric: true },
     { key: "operator", label: "Operator", help: "The account that joined the node.", value: ({ operator }) => operator, cell: ({ operator }) => <AccountLink of={operator} /> },
   ];
