@@ -215,10 +215,14 @@ finish() {
   unset "running[$job]"
 }
 
-# Ends this script if a client failed, and says which one.
+# Ends this script if a client failed, and says which one, with the end of its log.
 verdict() {
+  local client
   [ -e "$work/failed" ] || return 0
-  sed 's/.*/clients: & failed/' "$work/failed" >&2
+  while read -r client; do
+    echo "clients: $client failed, and said last" >&2
+    tail -n 80 "$work/$client.log" >&2
+  done <"$work/failed"
   exit 1
 }
 
