@@ -1,14 +1,18 @@
 // Endpoints before a node that lie or lag, each in its own way: what runbook-agents.sh shows to the tools.
 //
 //   node liars.mjs NODE_URL     prints "NAME http://..." for each, and then "NAME METHOD" for each question about which it lies
+import { setTimeout } from "node:timers/promises";
 import { Endpoint } from "./endpoint.mjs";
 
 const [node] = process.argv.slice(2);
 const OTHER = `0x${"11".repeat(32)}`;
+const blocks = (method, result) => (method === "eth_getBlockByNumber" && result ? { ...result, hash: OTHER } : undefined);
 /** How each changes an answer to a method; undefined: not at all. */
 const LIES = {
   honest: () => undefined,
-  blocks: (method, result) => (method === "eth_getBlockByNumber" && result ? { ...result, hash: OTHER } : undefined),
+  blocks,
+  // The same, two thirds of a second later.
+  slow: (method, result) => setTimeout(667, blocks(method, result)),
   chain: (method) => (method === "eth_chainId" ? "0x1" : undefined),
   events: (method) => (method === "eth_getLogs" ? [] : undefined),
   // Another last byte of what a contract returns.
@@ -22,7 +26,7 @@ for (const [name, lie] of Object.entries(LIES)) {
   const answer = endpoint.answer.bind(endpoint);
   endpoint.answer = async (call, lag) => {
     const told = await answer(call, lag);
-    const lied = told.error ? undefined : lie(call.method, told.result);
+    const lied = told.error ? undefined : await lie(call.method, told.result);
     if (lied === undefined) return told;
     console.log(`${name} ${call.method}`);
     return { result: lied };

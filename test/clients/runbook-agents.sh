@@ -149,8 +149,9 @@ kill "${running[-1]}"
 ETH_RPC_URL=$honest,$(at blocks),$RPC_URL says "muster_endpoint_contradicts{endpoint=\"$(at blocks)\"} 1.0" "$muster" exporter --once
 # An agent, too, before it joins and while it runs. Without that endpoint it goes on.
 key[gpu1]=$(account 1)
+urls=$honest,$(at slow),$RPC_URL configure gpu1 'stake = "500 ether"'
+wrong gpu1 "WRONG  rpc: $(at slow): contradicts the others about block" 'mend it, or take it out'
 urls=$honest,$(at blocks),$RPC_URL configure gpu1 'stake = "500 ether"'
-wrong gpu1 "WRONG  rpc: $(at blocks): contradicts the others about block" 'mend it, or take it out'
 begin gpu1
 await "gpu1 is fit" logged gpu1 'the self-test passed'
 shows gpu1 "muster_agent_endpoint_up{endpoint=\"$(at blocks)\"} 0.0" || die "$(metrics gpu1)"

@@ -16,7 +16,7 @@ const { runServer } = createRequire(import.meta.url)("verdaccio");
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const { BUILT, MUSTER_CLIENT } = process.env;
 const work = mkdtempSync(join(tmpdir(), "muster-registry-"));
-after(() => rmSync(work, { recursive: true }));
+after(() => rmSync(work, { recursive: true, maxRetries: 5 }));
 const platform = `${process.platform}-${process.arch}`;
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 /** Without the lines and widths of tables. */

@@ -18,7 +18,7 @@ if ! has_venv; then
   echo "executors: installing Python's venv with apt-get" >&2
   as_root=()
   [ "$(id -u)" = 0 ] || as_root=(sudo)
-  { "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y --no-install-recommends python3-venv; } >/dev/null 2>&1 || true
+  { flock 8 && "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y --no-install-recommends python3-venv; } >/dev/null 2>&1 8</var/lib/dpkg || true
   has_venv || { echo "executors: Python's venv is missing, and apt-get could not install python3-venv: do it, then run this again" >&2; exit 1; }
 fi
 mkdir -p "$to"

@@ -140,7 +140,7 @@ class Network:
             try:
                 self.rpc("evm_mine")
             except OSError:
-                return
+                continue
 
     def until(self, what, look, within=600):
         """Waits for the result of `look`."""

@@ -353,7 +353,12 @@ async fn chain(config: &Config, found: &mut Findings) -> Option<Muster> {
             return None;
         }
     };
-    let head = match endpoints.head().await {
+    // Questions wait only shortly for a slow node to be compared.
+    let head = match endpoints.compare().await {
+        Ok(()) => endpoints.head().await,
+        Err(error) => Err(error),
+    };
+    let head = match head {
         Ok(head) => head,
         Err(error) => {
             found.bad(&format!("rpc: {error}"), "check the URLs, and `chain`");

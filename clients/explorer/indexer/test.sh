@@ -45,5 +45,5 @@ caddy_find "$work/caddy" || echo "indexer: Caddy cannot be had by apt: nobody as
 export DATABASE_URL TASKS=$tasks
 node_modules/.bin/ponder codegen >/dev/null
 [ -z "$only_seen" ] || { node --import tsx test/seen.ts 250 500 1000; exit; }
-[ -n "$only_ages" ] || { node_modules/.bin/tsc --noEmit && node --import tsx --test --test-reporter spec test/*.test.ts; }
+[ -n "$only_ages" ] || { node_modules/.bin/tsc --noEmit && node --import tsx --test --test-timeout 3000000 --test-reporter spec test/*.test.ts; }
 node --import tsx test/age.ts "${ages[@]}"

@@ -15,7 +15,8 @@ if [ -z "${CHROMIUM:-}" ] && ! command -v chromium chromium-browser google-chrom
   as_root=()
   [ "$(id -u)" = 0 ] || as_root=(sudo)
   log=$(mktemp)
-  { "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+  # One at a time: other tests may install something, too.
+  { flock 8 && "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } >"$log" 2>&1 8</var/lib/dpkg || { cat "$log" >&2; exit 1; }
   rm "$log"
 fi
 ./build.sh

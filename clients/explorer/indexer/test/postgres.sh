@@ -11,7 +11,8 @@ postgres_start() {
     echo "indexer: installing PostgreSQL with apt" >&2
     local as_root=()
     [ "$(id -u)" = 0 ] || as_root=(sudo)
-    { "${as_root[@]}" apt-get update -qq && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql; } >/dev/null 2>&1 || return 1
+    # One at a time: other tests may install something, too.
+    { flock 8 && "${as_root[@]}" apt-get update -qq && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql; } >&2 8</var/lib/dpkg || return 1
   fi
   pg_dir=$1
   mkdir -p "$pg_dir"

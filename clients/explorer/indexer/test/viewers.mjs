@@ -212,7 +212,7 @@ export async function look(origins, database, schema, number, seconds) {
   await come;
   const until = performance.now() + seconds * 1_000;
   let happened = 0;
-  while (performance.now() < until) {
+  while (happened < 2 || performance.now() < until) {
     const { events, block } = await begin(client, schema, 1 + (happened % 100));
     blockOf.set(Number(events), Number(block));
     written.set(Number(events), performance.now());

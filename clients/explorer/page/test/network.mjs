@@ -52,7 +52,7 @@ export async function startIndexer({ url, address, directory, name = "pglite", s
       if (child.exitCode !== null) throw new Error(`the indexer ended:\n${said}`);
       const answer = await fetch(`${origin}/ready`).catch(() => undefined);
       return behind ? answer !== undefined : answer?.ok;
-    }, 300);
+    }, 1_200);
   };
   const stop = async () => {
     if (!child || child.exitCode !== null) return;

@@ -34,7 +34,7 @@ const ask = async (query) => {
   const response = await fetch(`${all.indexer.origin}/graphql`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ query }) });
   return (await response.json()).data;
 };
-const caughtUp = (seconds = 240) =>
+const caughtUp = (seconds = 1_200) =>
   until("the indexer has every block", async () => {
     const head = await all.network.client.getBlockNumber({ cacheTime: 0 });
     // A busy server may close the kept connection on which it is asked.
@@ -591,7 +591,7 @@ describe("what a new user meets", () => {
   test("history: by hour, day and month; the owner's acts; until when programs run", async () => {
     const page = await open("history");
     await shown(page, 'table[data-table="sums"] tbody tr');
-    assert.ok((await page.locator(".chart canvas").count()) >= 6);
+    await until("six charts are drawn", async () => (await page.locator(".chart canvas").count()) >= 6);
     const { hours, months, networks } = await ask("{ hours(limit: 1000) { items { start created } } months { items { created } } networks { items { tasks burnt } } }");
     const sum = (rows) => rows.reduce((all, { created }) => all + created, 0);
     assert.equal(sum(hours.items), Number(networks.items[0].tasks));

@@ -99,7 +99,7 @@ export async function stream(all, open, number, caughtUp) {
       `${frames} frames in ${found.length} times three seconds of scrolling, the longest ${greatest("longest").toFixed(0)} ms`,
   );
   // All of them, not a part that came in time; the indexer may need longer than the page.
-  await caughtUp(1_200);
+  await caughtUp();
   const { page: last } = pages[1];
   await last.bringToFront();
   await until("the newest task is shown", async () => (await last.locator(`table[data-table="tasks"] a:text-is("#${tasks}")`).count()) === 1);
