@@ -597,7 +597,8 @@ interface IMuster {
     /// @notice The node was kicked out for its scores, or slashed below fifteen sixteenths of the least stake; its operator can never join
     /// again. A NodeQuit follows, unless the node had left before.
     event NodeKickedOut(uint32 indexed node, address indexed operator);
-    /// @notice The node gets no task before `until`: its reliability is too low. If `until` is now, draws are due that the node must not change.
+    /// @notice The node gets no task before `until`: its reliability is too low, or it rests after an error that it reported. If `until` is now,
+    /// draws are due that the node must not change.
     event NodeExcluded(uint32 indexed node, uint64 until);
     /// @notice The node waits for others, for this queued task, which takes several: it gets no other task before `until`. If that is 0, the task
     /// is Pending, and the node is reserved for its draw.

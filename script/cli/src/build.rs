@@ -48,8 +48,7 @@ impl Default for Settings {
             core_level: None,
             stack: 32 * 1024,
             features: "+bulk-memory,+sign-ext,+mutable-globals".into(),
-            // Where a panic was is said to nobody: it ends the program.
-            extra: Vec::from(["-Zlocation-detail=none".into()]),
+            extra: Vec::new(),
             wasm_opt: vec!["-O3".into(), "--converge".into()],
         }
     }
@@ -370,13 +369,21 @@ fn members(cargo: &Path, root: &Path) -> Result<Vec<Member>> {
         .context("cannot run cargo")?;
     ensure!(out.status.success(), "cargo metadata failed (see above)");
     let metadata: Metadata = serde_json::from_slice(&out.stdout).context("cargo metadata wrote something unexpected")?;
-    Ok(metadata
-        .workspace_default_members
-        .iter()
-        .filter_map(|id| metadata.packages.iter().find(|package| package.id == *id))
-        .filter(|package| package.targets.iter().any(|target| target.crate_types.iter().any(|kind| kind == "cdylib")))
-        .map(|package| Member { package: package.name.clone(), manifest: package.manifest_path.clone() })
-        .collect())
+    let mut members = Vec::new();
+    for id in &metadata.workspace_default_members {
+        let Some(package) = metadata.packages.iter().find(|package| package.id == *id) else { continue };
+        let Some(target) = package.targets.iter().find(|target| target.crate_types.iter().any(|kind| kind == "cdylib")) else {
+            continue;
+        };
+        // cargo says nothing when it leaves out `lto`.
+        ensure!(
+            target.crate_types.len() == 1,
+            "{}: cargo optimises no `cdylib` across crates that has other types too",
+            package.name
+        );
+        members.push(Member { package: package.name.clone(), manifest: package.manifest_path.clone() });
+    }
+    Ok(members)
 }
 
 /// From the compiler's output to the finished module and its code on chain. A finished module is kept under its hash, because optimising

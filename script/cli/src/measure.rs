@@ -52,7 +52,7 @@ pub fn variants() -> Vec<(String, Settings)> {
         change("stack 8 KiB", &|settings| settings.stack = 1 << 13),
         change("no bulk memory", &|settings| settings.features = "+sign-ext,+mutable-globals".into()),
         change("no sign extension", &|settings| settings.features = "+bulk-memory,+mutable-globals".into()),
-        change("places of panics kept", &|settings| settings.extra.clear()),
+        extra("-Zlocation-detail=none"),
         extra("-Zfmt-debug=none"),
         extra("-Cllvm-args=-inline-threshold=25"),
         extra("-Cllvm-args=-inline-threshold=0"),
