@@ -214,20 +214,30 @@ function portable(work, built) {
   return to;
 }
 
-/** The versions in all manifests, and that the change log tells of this one. */
-export function check(tag) {
+/** The versions in all manifests, and that the change log tells of this one; with a tag, also what its publication needs. */
+export function check(tag, sources = undefined) {
   const wrong = [];
   const same = (path, is, wanted) => is === wanted || wrong.push(`${path} says ${is}, and Cargo.toml ${wanted}`);
-  const { repository: sources, ...client } = JSON.parse(read("clients/ts/package.json"));
+  // Of crates, and of what they need of each other: a version stands beside a path, or in the root.
+  const [, members] = /^members = \[([^]*?)\]/m.exec(read("Cargo.toml"));
+  for (const path of ["Cargo.toml", ...[...members.matchAll(/"(.+?)"/g)].map(([, member]) => `${member}/Cargo.toml`)]) {
+    for (const [, own, beside] of read(path).matchAll(/^version = "(.*?)"|path = ".*?", version = "(.*?)"/gm)) same(path, own ?? beside, version);
+  }
+  const locked = [...read("Cargo.lock").matchAll(/^name = "muster-.*"\nversion = "(.*)"\n(?!source)/gm)];
+  if (locked.some(([, is]) => is !== version)) wrong.push("Cargo.lock has other versions: cargo update --workspace");
+  const client = JSON.parse(read("clients/ts/package.json"));
   same("clients/ts/package.json", client.version, version);
-  same("clients/ts/package.json", sources?.url, `git+${repository}.git`);
+  same("clients/ts/package.json", client.repository?.url, `git+${repository}.git`);
   same("package.json", JSON.parse(read("package.json")).repository.url, `git+${repository}.git`);
   same("clients/ts/package.json", client.peerDependencies["muster-devnode"], version);
   const react = JSON.parse(read("clients/react/package.json"));
   for (const is of [react.version, react.peerDependencies["muster-client"]]) same("clients/react/package.json", is, version);
   same("clients/react/package.json", react.repository.url, `git+${repository}.git`);
-  if (!new RegExp(`^## ${version.replaceAll(".", "\\.")}\\b`, "m").test(read("CHANGELOG.md"))) wrong.push(`CHANGELOG.md has no section ${version}`);
+  // As the workflow looks for it, which makes its text the notes of the release.
+  if (!read("CHANGELOG.md").split("\n").includes(`## ${version}`)) wrong.push(`CHANGELOG.md has no section "## ${version}"`);
+  if (version.includes("-")) wrong.push(`${version} is a prerelease, which npm would publish as the newest version`);
   if (tag && tag !== `v${version}`) wrong.push(`the tag is ${tag}, and Cargo.toml says ${version}`);
+  if (tag && sources && sources !== repository) wrong.push(`this is ${sources}, and Cargo.toml says ${repository}: npm takes no package of another repository`);
   return wrong;
 }
 
@@ -269,7 +279,8 @@ function sums(out) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const option = { type: "string" };
   const { values } = parseArgs({ options: { part: option, built: option, out: option, client: option, tag: option } });
-  const wrong = check(values.tag);
+  const { GITHUB_SERVER_URL, GITHUB_REPOSITORY } = process.env;
+  const wrong = check(values.tag, GITHUB_REPOSITORY && `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`);
   if (wrong.length) {
     console.error(wrong.map((line) => `release: ${line}`).join("\n"));
     process.exit(1);

@@ -325,7 +325,7 @@ Arbitrum One, Nova and Sepolia had one gas target of 7 Mgas/s. Since ArbOS 51 th
 [the proposal](https://forum.arbitrum.foundation/t/aip-raise-the-gas-target-min-l2-base-fee-implement-improvements-to-the-pricing-algorithm/30182), which lets targets grow to 100 Mgas/s). A chain of one's own
 sets its targets itself. Whether its machines keep up at 100 was not measured here.
 
-More instances on one chain give no more tasks: gas does not grow with the network ([gas.md](gas.md)), so dividing a network saves none. \
+More instances on one chain give no more tasks: a task's gas hardly grows with the network ([gas.md](gas.md)), so dividing a network saves none. \
 Instances must be on different chains.
 ";
 
@@ -334,7 +334,7 @@ Floors are 0.02 gwei on Arbitrum One and 0.2 on Sepolia (chain parameters, as ab
 ([`l1pricing.go`](https://github.com/OffchainLabs/nitro/blob/master/arbos/l1pricing/l1pricing.go); `ArbGasInfo.getL1BaseFeeEstimate` tells it). Signed transactions of the demonstration, a `createTask` and a `submit`, leave BYTES bytes, UNITS units:";
 
 const NEEDED: &str = "\
-With LOAD % of a million nodes at work, so many tasks may take BUSY s each on average. Each task costs the gas above whatever the number of nodes, so the number of instances follows from the chains' gas alone:
+With LOAD % of a million nodes at work, so many tasks may take BUSY s each on average. Each task costs the gas above, that of 100 nodes, so the number of instances follows from the chains' gas alone:
 ";
 
 const SIMULATED: &str = "\

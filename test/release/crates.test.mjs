@@ -1,7 +1,7 @@
 // The crates that are published: a registry's demands on them, that nothing outside of them is part of them, and that they can be packed.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -59,4 +59,25 @@ test("packed, each holds all that it is compiled from, and nothing else", () => 
       }
     }
   }
+});
+
+test("published again, crates that are there are left out, and the first that is refused ends it with its reason", () => {
+  const stub = join(target, "cargo");
+  const publish = (refused) => {
+    const script = `#!/bin/sh\ncase $4 in\n  muster-core) echo "error: crate $4@1 already exists on a registry" >&2; exit 101 ;;\n  ${refused}) echo "error: too many new crates" >&2; exit 101 ;;\nesac\n`;
+    writeFileSync(stub, script, { mode: 0o755 });
+    return spawnSync(join(root, "script/crates"), { env: { ...process.env, PATH: `${target}:${process.env.PATH}` }, encoding: "utf8" });
+  };
+  const whole = publish("none");
+  const said = whole.stdout.trim().split("\n");
+  assert.equal(whole.status, 0);
+  assert.deepEqual(said.map((line) => line.split(" ")[0]).sort(), published.map(({ name }) => name).sort());
+  // Each after those it is made of.
+  const order = said.map((line) => line.split(" ")[0]);
+  for (const { name, dependencies } of published) {
+    for (const { name: needed } of dependencies.filter(({ kind, path }) => kind !== "dev" && path)) assert.ok(order.indexOf(needed) < order.indexOf(name), `${name} before ${needed}`);
+  }
+  assert.deepEqual(said.slice(0, 2), ["muster-core is there", "muster-hashes is published"]);
+  const refused = publish("muster-network");
+  assert.deepEqual([refused.status, refused.stderr], [1, "error: too many new crates\n"]);
 });

@@ -1,7 +1,7 @@
 // The published packages, from packing to their use on a machine that has Node.js and nothing else: test.sh runs it. BUILT names the folder
 // of the programs, MUSTER_CLIENT the packed TypeScript package.
 import assert from "node:assert/strict";
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -92,8 +92,31 @@ before(async () => {
 });
 
 test("all manifests say the same version and the same repository", () => {
-  assert.deepEqual(check(`v${version}`), []);
+  assert.deepEqual(check(`v${version}`, repository), []);
   assert.deepEqual(check("v99.0.0"), [`the tag is v99.0.0, and Cargo.toml says ${version}`]);
+  assert.match(check(`v${version}`, `${repository}-of-another`).join(), /npm takes no package of another repository/);
+});
+
+test("another version in the root alone is noticed wherever it is forgotten", () => {
+  const copy = inside("copy");
+  for (const path of execFileSync("git", ["ls-files", "*Cargo.toml", "*package.json", "Cargo.lock", "CHANGELOG.md", "script/npm"], { cwd: root, encoding: "utf8" }).trim().split("\n")) {
+    cpSync(join(root, path), join(copy, path));
+  }
+  writeFileSync(join(copy, "Cargo.toml"), readFileSync(join(copy, "Cargo.toml"), "utf8").replace(`\nversion = "${version}"`, '\nversion = "99.0.0-rc.1"'));
+  const { status, stderr } = spawnSync(process.execPath, [join(copy, "script/npm/release.mjs")], { encoding: "utf8" });
+  assert.equal(status, 1);
+  for (const place of ["Cargo.toml says", "devnode/Cargo.toml says", "Cargo.lock has", "clients/ts/package.json says", "clients/react/package.json says", "CHANGELOG.md has no section", "99.0.0-rc.1 is a prerelease"]) {
+    assert.ok(stderr.includes(`release: ${place}`), `${place}: ${stderr}`);
+  }
+});
+
+test("the page reserves the names of all packages", () => {
+  const page = readFileSync(join(root, "docs/releases.md"), "utf8");
+  const [npm, crates] = [...page.matchAll(/for name in (muster-\{.*); do/g)].map(([, names]) => execFileSync("bash", ["-c", `echo ${names}`], { encoding: "utf8" }).trim().split(" ").sort());
+  const split = ["muster-devnode", "muster-network", "muster-demo"].flatMap((name) => [name, ...PLATFORMS.map((one) => `${name}-${one}`)]);
+  assert.deepEqual(npm, ["muster-client", "muster-programs", "muster-react", ...split].sort());
+  const published = [...readFileSync(join(root, "script/crates"), "utf8").matchAll(/muster-\w+/g)].map(([name]) => name);
+  assert.deepEqual(crates, published.sort());
 });
 
 test("the same files give the same bytes, whoever packs them, where and when", () => {
@@ -129,10 +152,30 @@ test("what is packed", () => {
 
 test("published, it runs where there is Node.js and nothing else", async (t) => {
   const publisher = machine("publisher", registry);
-  const publish = (path, ...more) => promisify(execFile)("npm", ["publish", "--silent", ...more, path], publisher);
-  await Promise.all(readdirSync(join(out, "npm")).map((file) => publish(join(out, "npm", file))));
   // One after the other: there are several versions of some.
-  for (const path of others()) await publish(path, "--tag", "any");
+  for (const path of others()) await promisify(execFile)("npm", ["publish", "--silent", "--tag", "any", path], publisher);
+  // As the workflow does it, with packages of other machines that hold nothing.
+  const whole = inside("whole");
+  cpSync(join(out, "npm"), whole, { recursive: true });
+  const env = { ...publisher.env, PATH: process.env.PATH };
+  // The registry is in this process.
+  const publish = () => promisify(execFile)(join(root, "script/npm/publish"), ["whole"], { cwd: work, env }).then(({ stdout }) => stdout);
+  await assert.rejects(publish(), /of all platforms\?/);
+  const [other] = PLATFORMS.filter((one) => one !== platform);
+  const pack = (name, content) => {
+    const folder = inside(`${name}-${content}`);
+    mkdirSync(join(folder, "package"), { recursive: true });
+    writeFileSync(join(folder, "package/package.json"), JSON.stringify({ name, version, content }));
+    execFileSync("tar", ["-czf", join(whole, `${name}-${version}.tgz`), "-C", folder, "package"]);
+  };
+  for (const one of PLATFORMS.filter((one) => one !== platform)) {
+    for (const name of ["muster-devnode", "muster-network", "muster-demo"]) pack(`${name}-${one}`, "empty");
+  }
+  assert.equal((await publish()).match(/ is published/g).length, 17);
+  // Begun again it leaves out what is there, and refuses to add to another build.
+  assert.equal((await publish()).match(/ is there/g).length, 17);
+  pack(`muster-devnode-${other}`, "another");
+  await assert.rejects(publish(), new RegExp(`another muster-devnode-${other}@${version} is there already`));
 
   const { cwd, ...options } = machine("user", registry);
   const run = async (command, ...args) => (await promisify(execFile)(command, args, { cwd, ...options })).stdout;

@@ -216,6 +216,8 @@ struct Row<'a> {
     heading: &'a csv::StringRecord,
     columns: &'a HashMap<&'static str, usize>,
     record: &'a csv::StringRecord,
+    /// The sign between columns.
+    delimiter: u8,
 }
 
 impl Row<'_> {
@@ -234,9 +236,18 @@ impl Row<'_> {
         Ok(text)
     }
 
+    /// A number with a point where it has a comma, as it may where commas part no columns.
+    fn points(&self, number: &str) -> String {
+        if self.delimiter == b',' {
+            number.into()
+        } else {
+            number.replace(',', ".")
+        }
+    }
+
     fn number(&self, column: &str, least: f64, most: f64) -> Result<f64> {
         let text = self.text(column)?;
-        let number: f64 = text.parse().map_err(|_| anyhow!("{column} is {text:?}, which is not a number"))?;
+        let number: f64 = self.points(text).parse().map_err(|_| anyhow!("{column} is {text:?}, which is not a number"))?;
         ensure!((least..=most).contains(&number), "{column} is {text}; it can be from {least} to {most}");
         Ok(number)
     }
@@ -247,7 +258,7 @@ impl Row<'_> {
         let Ok(text) = self.text(VRAM.0) else { return Ok(None) };
         let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
         let unit = text[number.len()..].to_ascii_lowercase();
-        let size = number.trim().parse::<f64>().ok().filter(|size| size.is_finite());
+        let size = self.points(number.trim()).parse::<f64>().ok().filter(|size| size.is_finite());
         let gib = match (size, unit.as_str()) {
             // No card has that many GiB.
             (Some(size), "") if size > VRAM_MOST => size / 1024.0,
@@ -338,7 +349,7 @@ fn rows<T>(
         let line = record.position().map_or(0, |position| lines.of(position));
         ensure!(record.len() == heading.len(), "{file}:{line}: {} fields; the heading has {}", record.len(), heading.len());
         out.push(
-            read(Row { line, heading: &heading, columns: &columns, record: &record })
+            read(Row { line, heading: &heading, columns: &columns, record: &record, delimiter })
                 .map_err(|error| anyhow!("{file}:{line}: {error:#}"))?,
         );
     }
@@ -570,7 +581,7 @@ mod tests {
             ("model,vram\nA100,80\nA100,\nX1,\"12 GB\"\nX1,24564\nX1,81559MiB\n", "A100 80, A100 40, X1 12, X1 24, X1 80"),
             ("model,VRAM (GB)\nX1,7.6\n", "X1 8"),
             // As spreadsheets part columns where numbers have a comma, and by tabs.
-            ("gpu;model\n2;A100 80GB\n", "A100 80GB 80, A100 80GB 80"),
+            ("gpu;model;vram\n2;A100 80GB;\n1,0;X1;7,6 GB\n", "A100 80GB 80, A100 80GB 80, X1 8"),
             ("model\tgpu\nT4, 16 GB\t1\n", "T4, 16 GB 16"),
         ] {
             assert_eq!(short(file), expected, "{file:?}");

@@ -301,20 +301,39 @@ impl Report {
         out
     }
 
+    /// What the same calls cost in the largest network, if there are both.
+    fn with_nodes(&self) -> String {
+        let share = |at: usize| {
+            let row = &self.rows[at];
+            let of = |row: &crate::measure::Row| (row.operation.clone(), row.values.clone(), row.queued, row.cached);
+            let larger = self.rows.iter().find(|other| other.nodes == 100_000 && of(other) == of(row))?;
+            Some((larger.median as f64 / row.median as f64 - 1.0, row.operation.clone()))
+        };
+        let mut shares: Vec<_> = (0..self.rows.len()).filter(|at| self.rows[*at].nodes == 100).filter_map(share).collect();
+        shares.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let Some((most, operation)) = shares.last() else { return String::new() };
+        let alike = shares.iter().filter(|(share, _)| share.abs() <= 0.01).count();
+        format!(
+            " With 100,000 nodes {alike} of {} medians are within 1 % of those with 100; most rises \"{operation}\", by {:.0} %.",
+            shares.len(),
+            most * 100.0
+        )
+    }
+
     /// Of the page: single calls as points.
     fn no_trend(&self) -> String {
         let (count, most) = self.points.extent();
         let mut out = format!(
             "\n## Single calls\n\nEvery point is the most expensive of the calls that met the same conditions, in the rows and in the runs \
              with an adversary. The conditions are the models of the task that is created, started or ended, the tasks queued, and the nodes \
-             joined (the last two rounded to two digits). There are {} points, and the most expensive call took {} ([`{}`]({})). Ordinary \
-             calls cost the same with 100 and with 100,000 nodes. Calls that queue a task or start a queued one rise by a level of the \
+             joined (the last two rounded to two digits). There are {} points, and the most expensive call took {} ([`{}`]({})).{} Calls that queue a task or start a queued one rise by a level of the \
              queue's trees for every four times as many tasks, and a queue that grows opens new words besides. A task has at most eight \
              models: rows ask for one, adversaries for eight.\n",
             thousands(count as u64),
             thousands(most),
             POINTS.rsplit('/').next().unwrap_or(POINTS),
             POINTS.trim_start_matches("docs/generated/"),
+            self.with_nodes(),
         );
         for (name, _) in self.points.pictures() {
             let _ = write!(out, "\n![{}](figures/{name}.svg)\n", name.replace('-', " "));

@@ -128,6 +128,8 @@ impl Demo {
                     Some(Reason::FeeTooHigh(_)) => counted.too_dear += 1,
                     Some(Reason::BadUnits(_)) => counted.too_many_images += 1,
                     Some(Reason::NobodyCanRun(_)) => counted.too_few_nodes += 1,
+                    // Refused under policy 0, too.
+                    Some(Reason::DuplicateModel(_)) => {}
                     _ => return Err(error),
                 }
                 return Ok(false);
@@ -136,7 +138,7 @@ impl Demo {
         self.arriving = Some((at, creator, redundancy));
         match self.send(Who::Creator(creator), &call, fee).await {
             Ok(_) => {}
-            Err(error) if matches!(reason(&error), Some(Reason::NobodyCanRun(_))) => {
+            Err(error) if matches!(reason(&error), Some(Reason::NobodyCanRun(_) | Reason::DuplicateModel(_))) => {
                 self.arriving = None;
                 self.tally.counts.refused += 1;
                 self.bar.inc(1);

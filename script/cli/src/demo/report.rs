@@ -12,7 +12,7 @@ use super::{books, judged::Validation, records::Spread, state::Demo};
 /// `contract_balance_wei`. Amounts in wei are decimal strings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Requests that no joined node could run, so that the contract refused to create their tasks.
+    /// Requests of which the contract refused to create tasks: no joined node could run them, or they name a model twice.
     pub refused: u64,
     /// Created; the fields up to `undecided` are their fates.
     pub tasks: u64,

@@ -50,7 +50,7 @@ impl Report {
             tasks.add_row([what, &count.to_string(), &share(count)]);
         }
         // No part of those that were created.
-        tasks.add_row(["refused, because no node could run them", &self.refused.to_string(), "-"]);
+        tasks.add_row(["refused by the contract", &self.refused.to_string(), "-"]);
         tasks
     }
 
