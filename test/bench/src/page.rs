@@ -301,7 +301,7 @@ impl Report {
         out
     }
 
-    /// What the same calls cost in the largest network, if there are both.
+    /// How much more the same calls cost in the largest network, if there are both.
     fn with_nodes(&self) -> String {
         let share = |at: usize| {
             let row = &self.rows[at];
