@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alloy::primitives::U256;
 use alloy::sol_types::SolCall;
-use muster_client::{fetcher, Account, Event, IMuster};
+use muster_client::{fetcher, Account, Cursor, Event, IMuster};
 use muster_fleet::site::{gpt, journal, Agent, Running, Site, VRAM};
 use muster_fleet::world::LEAST;
 use serde_json::{json, Value};
@@ -99,11 +99,12 @@ impl Endpoint {
     }
 }
 
-/// An agent behind such an endpoint, whose node may be drawn.
-async fn working(site: &mut Site) -> (Endpoint, Agent, Running) {
+/// An agent behind such an endpoint, whose node may be drawn. It makes draws that nobody else has made for so many seconds.
+async fn working(site: &mut Site, drive_within: u32) -> (Endpoint, Agent, Running) {
     let endpoint = Endpoint::start(&site.url).await;
     let mut agent = site.agent("gpu0").await;
     agent.url.clone_from(&endpoint.url);
+    agent.drive_within = drive_within;
     agent.configure(site);
     let running = agent.start(None);
     status(site, &agent, 1).await;
@@ -122,10 +123,11 @@ async fn head(site: &Site) -> u64 {
     site.muster.endpoints().head().await.unwrap().number
 }
 
-/// Whether its journal has a position among the events.
-fn has_read(agent: &Agent) -> bool {
+/// The first block whose events it has not read, by its journal.
+fn unread(agent: &Agent) -> Option<u64> {
     let journal = rusqlite::Connection::open(agent.home.join("state/journal.sqlite")).unwrap();
-    journal.query_row("SELECT value FROM fact WHERE name = 'cursor'", [], |_| Ok(())).is_ok()
+    let cursor: String = journal.query_row("SELECT value FROM fact WHERE name = 'cursor'", [], |row| row.get(0)).ok()?;
+    Some(serde_json::from_str::<Cursor>(&cursor).unwrap().next())
 }
 
 /// Has a task drawn.
@@ -141,7 +143,7 @@ async fn draw(site: &Site, agent: &Agent, by: &Account) {
 #[tokio::test]
 async fn what_an_endpoint_did_not_show_for_minutes_is_revealed_when_it_shows_it() {
     let mut site = Site::new(&[("sampleBps", 0)]).await;
-    let (endpoint, agent, mut running) = working(&mut site).await;
+    let (endpoint, agent, mut running) = working(&mut site, 0).await;
     let application = site.account(1_000_000).await;
     let before = head(&site).await;
     running.kill();
@@ -161,7 +163,7 @@ async fn what_an_endpoint_did_not_show_for_minutes_is_revealed_when_it_shows_it(
 #[tokio::test]
 async fn a_task_that_came_with_a_commitment_is_kept_while_an_endpoint_shows_the_one_before() {
     let mut site = Site::new(&[("scorePool", 3)]).await;
-    let (endpoint, agent, _running) = working(&mut site).await;
+    let (endpoint, agent, _running) = working(&mut site, 0).await;
     let own = site.node_of(agent.key).await;
     for node in [own + 1, own + 2] {
         let join = IMuster::joinCall { gpuName: format!("the GPU of {node}"), vram: VRAM, models: vec![] };
@@ -204,11 +206,13 @@ async fn a_search_longer_than_a_task_may_take_is_an_error_in_time() {
     if !site.world.travels("a_search_longer_than_a_task_may_take_is_an_error_in_time") {
         return;
     }
-    let (endpoint, agent, mut running) = working(&mut site).await;
-    site.until("it has read events", async || has_read(&agent).then_some(())).await;
-    running.kill();
+    let (endpoint, agent, mut running) = working(&mut site, 86_400).await;
     let application = site.account(1_000_000).await;
     let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "long ago", 70_000).await;
+    let created = head(&site).await;
+    // So that it does not meet the event again when it goes on reading.
+    site.until("it has read of the task", async || unread(&agent).filter(|next| *next > created)).await;
+    running.kill();
     site.world.node.unwrap().chain().mine(12_000, 0).unwrap();
     draw(&site, &agent, &application).await;
     endpoint.gives.store(10, Ordering::SeqCst);
