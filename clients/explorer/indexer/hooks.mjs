@@ -174,7 +174,8 @@ async function follow(indexer, hook, state, signal) {
       const { rows, isAll } = await eventsOf(indexer, hook, mark, signal);
       const there = new Map(rows.map((event) => [event.id, event]));
       const upTo = isAll ? (block + 1n) * 1_000_000n - 1n : BigInt(rows.at(-1)?.id ?? 0);
-      const gone = Object.entries(mark.sent).filter(([id, one]) => BigInt(id) <= upTo && !isSent(one, there.get(id)));
+      // After a reorganisation another event may be in its place before the block that was read has come so far.
+      const gone = Object.entries(mark.sent).filter(([id, one]) => (there.has(id) || BigInt(id) <= upTo) && !isSent(one, there.get(id)));
       const unsent = rows.filter((event) => !isSent(mark.sent[event.id], event));
       const messages = [...gone.map(([id, one]) => takenBack(id, one)), ...unsent.slice(0, BATCH)];
       const sent = { ...mark.sent };
