@@ -32,6 +32,28 @@ test("the grammar refuses what Prometheus does", () => {
   for (const wrong of ["muster_agent_ready +", "nosuch(muster_agent_ready)", "sum by (node (muster_agent_ready)", "muster_agent_tasks[1h", ""]) assert.throws(() => metricsOf(wrong), wrong);
 });
 
+test("a low balance is told before the agent pauses the node, with as few open calls as there can be", () => {
+  const { expr } = rulesOf("agent").find(({ alert }) => alert === "MusterBalanceLow");
+  const [, times] = /^muster_agent_balance_wei < (\d+) \* muster_agent_balance_needed_wei$/.exec(expr);
+  const [, more] = /balance < needed \+ call \* U256::from\((\d+)\)/.exec(read("clients/agent/src/pauses.rs"));
+  assert.ok(Number(times) >= 3 * (1 + Number(more)), expr);
+});
+
+test("a keepalive that never succeeded is told", () => {
+  const { expr } = rulesOf("cli").find(({ alert }) => alert === "MusterKeepaliveTrouble");
+  assert.match(expr, / or absent\(muster_keepalive_looked_timestamp_seconds\)$/);
+});
+
+test("the page names the jobs of the rules, at the ports where the programs serve their metrics", () => {
+  const jobs = new Map([...read("docs/operating.md").matchAll(/job_name: ([\w-]+), .*?:(\d+)"/g)].map(([, job, port]) => [job, port]));
+  const asked = WHO.flatMap(rulesOf).flatMap(({ expr }) => [...expr.matchAll(/job="([^"]+)"/g)].map(([, job]) => job));
+  assert.equal(asked.length, 3);
+  for (const job of asked) {
+    const served = job === "muster-agent" ? read("clients/agent/deploy/muster-agent.toml") : read(`clients/cli/deploy/${job}.service`);
+    assert.ok(served.includes(`127.0.0.1:${jobs.get(job)}`), job);
+  }
+});
+
 for (const who of WHO) {
   test(`${who}: every expression is PromQL, and counters alone are taken to grow`, () => {
     const expressions = [...boardOf(who).panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)), ...rulesOf(who).map(({ expr }) => expr)];
