@@ -85,9 +85,23 @@ test("the agent's container: its user, its folders, and an address that can be r
   for (const folder of JSON.parse(of("VOLUME")[0])) assert.ok(agent.volumes.some((volume) => volume.split(":")[1] === folder), folder);
   for (const name of agent.volumes.map((volume) => volume.split(":")[0]).filter((name) => !name.startsWith("/"))) assert.ok(name in volumes, name);
   for (const command of read(`${AGENT}/compose.yaml`).matchAll(/install -d -o (\d+) -g (\d+)/g)) assert.deepEqual(command.slice(1), [uid, uid]);
-  // As long as the unit waits.
-  assert.equal(agent.stop_grace_period, "2h5m");
-  assert.equal(unit(read(`${AGENT}/muster-agent.service`)).TimeoutStopSec[0], String(2 * 3_600 + 5 * 60));
+  // Both wait for the longest task, and five minutes more for its end.
+  const parameters = read("contracts/protocol/src/admin/parameters.rs");
+  const [limit, grace, download] = ["limitMax", "grace", "downloadTime"].map((name) => Number(new RegExp(`"${name}" in .*?Fixed\\(([\\d_]+)\\)`).exec(parameters)[1].replaceAll("_", "")));
+  const says = unit(read(`${AGENT}/muster-agent.service`));
+  assert.equal(says.TimeoutStopSec[0], String(limit + grace + download + 300));
+  const [, hours, minutes] = /^(\d+)h(\d+)m$/.exec(agent.stop_grace_period);
+  assert.equal(hours * 3_600 + minutes * 60, Number(says.TimeoutStopSec[0]));
+  // Variables come from a file that both read, if it is there.
+  assert.deepEqual(agent.env_file.map(({ path, required }) => [`-${path}`, required]), [[says.EnvironmentFile[0], false]]);
+  // Compose's own schema, in this edition, knows no optional files.
+  const { env_file: _, ...known } = agent;
+  const validate = new Ajv({ strict: false, validateFormats: false }).removeKeyword("id").compile(composeSchema);
+  assert.ok(validate({ services: { "muster-agent": known }, volumes }), JSON.stringify(validate.errors));
+  // Streams can be reached at the port that the example has.
+  const [, stream] = /^# stream = \{ listen = "127\.0\.0\.1:(\d+)"/m.exec(read(`${AGENT}/muster-agent.toml`));
+  assert.ok(read(`${AGENT}/compose.yaml`).includes(`# - "127.0.0.1:${stream}:${stream}"`));
+  assert.ok(read("clients/agent/README.md").includes(`listen = "0.0.0.0:${stream}"`));
 
   // The agent itself listens where the image says, whatever the configuration does.
   const home = join(work, "home");
@@ -181,9 +195,13 @@ test("the unit: systemd reads it, its user and folders are made, and it may writ
   assert.equal(says.WorkingDirectory[0], home);
   assert.equal(`/var/cache/${says.CacheDirectory[0]}`, cache);
   assert.deepEqual(says.ReadWritePaths, [put]);
+  // The page puts the program where the unit starts it, and makes folders that Debian lacks.
+  const page = read("clients/agent/README.md");
+  assert.ok(page.includes(`sudo install ~/.cargo/bin/muster-agent ${dirname(says.ExecStart[0].split(" ")[0])}/`));
+  assert.doesNotMatch(page + text, /cp \S+ \/etc\/sysusers\.d/);
   const tmpfiles = read(`${AGENT}/muster-agent.tmpfiles`);
   assert.match(tmpfiles, new RegExp(`^d ${put} \\d+ ${says.User[0]} ${says.Group[0]}$`, "m"));
-  assert.match(tmpfiles, new RegExp(`^d ${dirname(/--config (\S+)/.exec(says.ExecStart[0])[1])} 0750 root ${says.Group[0]}$`, "m"));
+  assert.match(tmpfiles, new RegExp(`^d ${dirname(/--config (\S+)/.exec(says.ExecStart[0])[1])} 2750 root ${says.Group[0]}$`, "m"));
   assert.match(read(`${AGENT}/muster-agent.sysusers`), new RegExp(`^u ${says.User[0]} - "[^"]+" ${home}$`, "m"));
 
   // The executors' user, different from the agent's, and the folder through which the agent hands them files.
@@ -208,7 +226,11 @@ test("the unit: systemd reads it, its user and folders are made, and it may writ
     const results = statSync(join(place, put));
     assert.deepEqual([results.uid, results.gid, results.mode & 0o777], [Number(uid), Number(gid), 0o755]);
     const keys = statSync(join(place, "etc/muster-agent"));
-    assert.deepEqual([keys.uid, keys.gid, keys.mode & 0o777], [0, Number(gid), 0o750]);
+    assert.deepEqual([keys.uid, keys.gid, keys.mode & 0o7777], [0, Number(gid), 0o2750]);
+    // As `muster-agent init` writes it, by root.
+    const written = join(place, "etc/muster-agent/muster-agent.toml");
+    writeFileSync(written, "", { mode: 0o640 });
+    assert.equal(statSync(written).gid, Number(gid));
   } else t.diagnostic("without systemd-sysusers and systemd-tmpfiles as root, nobody made its user and folders");
 
   if (has("systemd-analyze")) {
@@ -254,11 +276,17 @@ test("the command line's units: systemd reads them, and they call commands and s
     for (const [, folder] of ExecStart[0].matchAll(/ %S\/([\w/-]+?)(?:\/[\w.]+)?(?= |$)/g)) assert.ok(StateDirectory[0].split(" ").includes(folder), `${name}: ${folder}`);
     // Folders of a dynamic user are closed to others, so whoever reads metrics needs another one.
     if (ExecStart[0].includes("--metrics")) assert.match(read(`${CLI}/${name.replace("service", "sysusers")}`), new RegExp(`^u ${User[0]} - "[^"]+" /var/lib/${StateDirectory[0].split(" ")[0]}$`, "m"));
-    const [, command] = /^\/usr\/local\/bin\/muster (\w+) /.exec(ExecStart[0]);
+    const [, folder, command] = /^(\/usr\/local\/bin\/)muster (\w+) /.exec(ExecStart[0]);
+    assert.ok(read("docs/operators.md").includes(`sudo install ~/.cargo/bin/muster ${folder}`));
     assert.equal(name, `muster-${command}.service`);
     for (const [flag] of ExecStart[0].matchAll(/--[a-z-]+/g)) assert.ok(flags.has(flag), `${name}: ${flag}`);
     const credentials = LoadCredential.map((one) => one.split(":")[0]);
     for (const [, file] of ExecStart[0].matchAll(/\$\{CREDENTIALS_DIRECTORY\}\/(\w+)/g)) assert.ok(credentials.includes(file), `${name}: ${file}`);
+  }
+  // The head of a unit, or of the service that a timer starts, says how it is enabled.
+  for (const name of names.filter((name) => !existsSync(join(root, CLI, name.replace("service", "timer"))) || name.endsWith("timer"))) {
+    const head = read(`${CLI}/${name.replace("timer", "service")}`).split("[Unit]")[0];
+    assert.ok(head.includes(`systemctl enable --now ${name.replace(".service", "")}`) && !/cp \S+ \/etc\/sysusers\.d/.test(head), name);
   }
   // Every variable that the environment's file sets or shows is one that a flag reads.
   for (const [, variable] of read(`${CLI}/muster.env`).matchAll(/^(?:# )?([A-Z_]+)=/gm)) assert.ok(sources.includes(`env = "${variable}"`), variable);
