@@ -1,7 +1,7 @@
 /** The results of draws, node by node: updated with each event, for all requests; one server counts a long history for all. */
 import { db } from "ponder:api";
 import schema from "ponder:schema";
-import { and, asc, count, desc, gt, lte, notInArray } from "drizzle-orm";
+import { and, asc, count, eq, gt, gte, notInArray } from "drizzle-orm";
 import { rules } from "../formulas";
 import { IDLE, type Event } from "../fairness/replay";
 import { type Fair, type Fairness, Shares } from "../fairness/shares";
@@ -36,8 +36,8 @@ const LOOK = 2_000;
 
 /** Whether an event is there as it was read. */
 async function isThere({ id, blockHash }: Last): Promise<boolean> {
-  const [there] = await db.select({ id: event.id, blockHash: event.blockHash }).from(event).where(lte(event.id, id)).orderBy(desc(event.id)).limit(1);
-  return there?.id === id && there.blockHash === blockHash;
+  const [there] = await db.select({ blockHash: event.blockHash }).from(event).where(and(eq(event.id, id), notInArray(event.name, IDLE)));
+  return there?.blockHash === blockHash;
 }
 
 /** Goes on from the stored counts, if they are further. */
@@ -48,7 +48,6 @@ async function resume(): Promise<void> {
 
 /** Reads new events. A long history leaves three quarters of the time to requests, and one server reads it for all. */
 async function read(): Promise<void> {
-  if (last && !(await isThere(last))) [shares, last, since, all] = [new Shares(rules), undefined, 0, 0];
   if (!last) await resume();
   let mine: Awaited<ReturnType<typeof turn>>;
   if ((await behind()) > LONG) {
@@ -59,12 +58,14 @@ async function read(): Promise<void> {
     }
     if (mine) await resume();
   }
+  let isRead: boolean;
   try {
-    await readOn();
+    isRead = await readOn();
     if (mine && since > LONG) await keep();
   } finally {
     await mine?.done();
   }
+  if (!isRead) await read();
 }
 
 async function keep(): Promise<void> {
@@ -72,14 +73,21 @@ async function keep(): Promise<void> {
   await save(last!, shares);
 }
 
-async function readOn(): Promise<void> {
+/** Reads to the end; false, with nothing read, if a reorganisation took back the event to go on from. */
+async function readOn(): Promise<boolean> {
   for (;;) {
     const rows = await db
       .select({ id: event.id, name: event.name, args: event.args, block: event.block, blockHash: event.blockHash, at: event.at })
       .from(event)
-      .where(and(gt(event.id, last?.id ?? -1n), notInArray(event.name, IDLE)))
+      // Including the last one: it could be replaced between two questions.
+      .where(and(gte(event.id, last?.id ?? -1n), notInArray(event.name, IDLE)))
       .orderBy(asc(event.id))
-      .limit(CHUNK);
+      .limit(CHUNK + 1);
+    const before = last && rows.shift();
+    if (before?.id !== last?.id || before?.blockHash !== last?.blockHash) {
+      [shares, last, since, all] = [new Shares(rules), undefined, 0, 0];
+      return false;
+    }
     let begun = performance.now();
     for (const row of rows) {
       shares.read(row as Event);
@@ -91,7 +99,7 @@ async function readOn(): Promise<void> {
     }
     [since, all] = [since + rows.length, all + rows.length];
     if (since > Math.max(LONG, all / 2)) await keep();
-    if (rows.length < CHUNK) return;
+    if (rows.length < CHUNK) return true;
   }
 }
 const advance = (): Promise<void> => (reading ??= read().finally(() => (reading = undefined)));
