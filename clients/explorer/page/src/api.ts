@@ -41,7 +41,7 @@ const tables = {
     startedAt: maybe(big), deadline: big, boosts: bool, wasSampled: bool, validation: maybe(big), endedAt: maybe(big), endedBlock: maybe(big), code: int, paid: big, refund: big, startFee: big,
     toReserve: big, resultDigest: maybe(text),
   },
-  events: { id: big, name: text, args: json, block: big, at: big, tx: text, task: maybe(big), node: maybe(int), account: maybe(text), model: maybe(big) },
+  events: { id: big, name: text, args: json, block: big, blockHash: text, at: big, tx: text, task: maybe(big), node: maybe(int), account: maybe(text), model: maybe(big) },
   transactions: { hash: text, at: big, call: maybe(text), gasUsed: big, gasPrice: big },
   validations: { id: big, place: big, open: bool, task: big, size: int, scored: bool, formedAt: big, outcome: maybe(int), settledAt: maybe(big), answer: maybe(text), refund: big, startFee: big, paid: big },
   members: {
@@ -120,14 +120,13 @@ const condition = (where: Record<string, unknown>): string =>
     .map(([name, value]) => `${name}: ${name === "OR" || name === "AND" ? `[${(value as Record<string, unknown>[]).map(condition).join()}]` : literal(value)}`)
     .join()}}`;
 
-function question(name: string, { table, fields, where, order, limit }: AnyWanted, after?: string): string {
+function question(name: string, { table, fields, where, order, limit }: AnyWanted): string {
   const parts = [
     ...(where ? [`where: ${condition(where)}`] : []),
     ...(order ? [`orderBy: "${order.replace("-", "")}", orderDirection: "${order.startsWith("-") ? "desc" : "asc"}"`] : []),
     `limit: ${limit ?? 1_000}`,
-    ...(after ? [`after: "${after}"`] : []),
   ];
-  return `${name}: ${table}(${parts.join()}) { items { ${fields.join(" ")} } pageInfo { hasNextPage endCursor } }`;
+  return `${name}: ${table}(${parts.join()}) { items { ${fields.join(" ")} } pageInfo { hasNextPage } }`;
 }
 
 const decoded = (table: Table, items: Record<string, unknown>[]) => {
@@ -137,7 +136,7 @@ const decoded = (table: Table, items: Record<string, unknown>[]) => {
 
 interface Page {
   items: Record<string, unknown>[];
-  pageInfo: { hasNextPage: boolean; endCursor: string };
+  pageInfo: { hasNextPage: boolean };
 }
 
 /** How far the indexer had got. */
@@ -309,21 +308,10 @@ export async function ask<Q extends Record<string, AnyWanted>>(wanted: Q, signal
   return Object.fromEntries(lists) as never;
 }
 
-/** A list page by page, in its order: pages already read need not be kept. */
-export async function* pages<T extends Table, F extends Field<T>>(wanted: Wanted<T, F>, signal?: AbortSignal): AsyncGenerator<Rows<Wanted<T, F>>> {
-  for (let after: string | undefined; ; ) {
-    const { items, pageInfo } = (await post(`{ ${question("page", wanted, after)} }`, signal)).page as Page;
-    yield decoded(wanted.table, items) as never;
-    if (!pageInfo.hasNextPage) return;
-    after = pageInfo.endCursor;
-  }
-}
-
-/** All rows of a list. */
-export async function askAll<T extends Table, F extends Field<T>>(wanted: Wanted<T, F>, signal?: AbortSignal): Promise<Rows<Wanted<T, F>>> {
-  const rows: unknown[] = [];
-  for await (const page of pages(wanted, signal)) rows.push(...page);
-  return rows as never;
+/** A list's first rows, which nobody keeps for the next question. */
+export async function askRows<T extends Table, F extends Field<T>>(wanted: Wanted<T, F>): Promise<Rows<Wanted<T, F>>> {
+  const { items } = (await post(`{ ${question("rows", wanted)} }`)).rows as Page;
+  return decoded(wanted.table, items) as never;
 }
 
 /** How a list is asked for, page by page. */

@@ -1,4 +1,4 @@
-// The page's own computations: intervals against sums computed differently, and a biased network that must be found.
+// The page's own computations: intervals against sums computed differently, a biased network that must be found, and reorganisations.
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { deserialize, serialize } from "node:v8";
@@ -241,5 +241,32 @@ test("an address that nobody can decode is a place all the same", () => {
     }
   } finally {
     globalThis.location = location;
+  }
+});
+
+test("a branch that a reorganisation replaces is replayed no further, whenever that happens", async () => {
+  const core = await page.loadCore();
+  const branches = [1, 2].map((seed) => {
+    const [replay, events] = [new page.Replay(core), []];
+    network([replay, { read: (event) => events.push({ ...event, blockHash: `0x0${seed}` }) }], { seed, tasks: 700, nodes: 12, eventful: false });
+    return { replay, events };
+  });
+  let [events, passed] = [[], 0];
+  globalThis.fetch = async (_, { body }) => {
+    if (!passed--) ({ events } = branches[1]);
+    const least = BigInt(/id_gte: \\"(\d+)/.exec(body)[1]);
+    const items = events.filter(({ id }) => id >= least).slice(0, 1_000);
+    return new Response(JSON.stringify({ data: { rows: { items, pageInfo: {} } } }, (_, value) => (typeof value === "bigint" ? String(value) : value)));
+  };
+  assert.ok(branches.every(({ events }) => events.length > 2_000));
+  const is = async (branch) => {
+    [{ events }, passed] = [branches[branch], -1];
+    assert.deepEqual((await page.replayed(core)).draws, branches[branch].replay.draws);
+  };
+  for (let until = 0; until < 6; until++) {
+    [{ events }, passed] = [branches[0], until];
+    // Twice, so that the second one goes on from the first.
+    for (let i = 0; i < 2; i++) await page.replayed(core);
+    for (const branch of [1, 0, 1]) await is(branch);
   }
 });

@@ -48,6 +48,8 @@ export function TaskView({ what }: { what: string }) {
 
 function Shown({ task, data }: { task: Row<"tasks">; data: Data }) {
   const { groups, names, validations, members, events, networks } = data;
+  // A reorganisation can replace the block of the start, and leave its number and its time.
+  const branch = events.findLast(({ name }) => name === "TaskStarted")?.blockHash;
   return (
     <>
       {task.status !== 0 && <TaskActs task={task} validations={validations} />}
@@ -122,8 +124,8 @@ function Shown({ task, data }: { task: Row<"tasks">; data: Data }) {
       {validations.map((group) => (
         <Group key={String(group.id)} group={group} members={members.filter(({ validation }) => validation === group.id)} images={task.kind === 0} slashes={data.slashs} />
       ))}
-      <Drawn task={task} events={networks[0]?.events ?? 0n} newest={events.at(-1)?.id ?? 0n} />
-      <Checks task={task} />
+      <Drawn task={task} events={networks[0]?.events ?? 0n} newest={events.at(-1)?.id ?? 0n} branch={branch} />
+      <Checks task={task} branch={branch} />
     </>
   );
 }
@@ -210,7 +212,7 @@ function Download({ task }: { task: Row<"tasks"> }) {
 }
 
 /** Why this node: the other candidates, according to the events. */
-function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; newest: bigint }) {
+function Drawn({ task, events, newest, branch }: { task: Row<"tasks">; events: bigint; newest: bigint; branch: string | undefined }) {
   const [draws, setDraws] = useState<Draw[] | string | undefined>(undefined);
   useEffect(() => {
     let gone = false;
@@ -222,7 +224,7 @@ function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; n
         (error: unknown) => gone || setDraws((error as Error).message),
       );
     return () => void (gone = true);
-  }, [task.id, task.startedAt]);
+  }, [task.id, task.startedAt, branch]);
   const draw = Array.isArray(draws) ? draws.at(-1) : undefined;
   const candidates = draw ? candidatesOf(draw) : [];
   const own = candidates.find(({ node }) => node === draw?.winner);
@@ -273,7 +275,7 @@ function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; n
 const SUBJECTS: Record<Check["subject"], string> = { draw: "Draw", deadline: "Deadline", commitment: "Commitment", lot: "Lot", answer: "Answer", judgement: "Judgement", scores: "Score", slashes: "Slash", payout: "Payment" };
 
 /** The contract's results, computed again by this browser from the chain's own events. */
-function Checks({ task }: { task: Row<"tasks"> }) {
+function Checks({ task, branch }: { task: Row<"tasks">; branch: string | undefined }) {
   const [checks, setChecks] = useState<readonly Check[] | string | undefined>(undefined);
   const { rpc, muster, fromBlock } = config;
   const possible = Boolean(rpc && muster);
@@ -287,7 +289,7 @@ function Checks({ task }: { task: Row<"tasks"> }) {
         (error: unknown) => gone || setChecks((error as Error).message.split("\n")[0]!),
       );
     return () => void (gone = true);
-  }, [task.id, task.status]);
+  }, [task.id, task.status, branch]);
   const done = Array.isArray(checks) ? (checks as readonly Check[]) : [];
   const wrong = done.filter(({ result }) => result === "wrong").length;
   const ok = done.filter(({ result }) => result === "ok").length;
