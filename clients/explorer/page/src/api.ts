@@ -28,7 +28,7 @@ const SUMS = {
 const tables = {
   networks: {
     treasuryBalance: big, reserve: big, burnt: big, stakes: big, escrow: big, credit: big, unbonding: big, stakeUnit: big, paused: bool,
-    tasks: big, pending: int, queued: int, running: int, ended: big, nodesIssued: int, nodesJoined: int, groups: int, events: big, transactions: big, block: big, at: big,
+    tasks: big, pending: int, queued: int, running: int, ended: big, nodesIssued: int, nodesJoined: int, groups: int, events: big, transactions: big, block: big, blockHash: maybe(text), at: big,
   },
   nodes: {
     number: int, operator: text, worker: maybe(text), works: bool, status: int, gpuGroup: int, vram: int, stake: big, joinedAt: big, leftAt: maybe(big), kickedOut: bool, reliability: big,
@@ -155,10 +155,13 @@ function note(signal: AbortSignal | undefined, block: number | null | undefined,
   if (!before || before.block > BigInt(block)) heads.set(signal, { block: BigInt(block), timestamp: BigInt(at ?? 0) });
 }
 
-/** The state that the page knows of, counted up with each: an answer is of no earlier one. A reorganisation takes events back. */
-let known = { events: 0n, block: 0n, turn: 0 };
-export function know(events: bigint, block: bigint): void {
-  if (events !== known.events || block !== known.block) known = { events, block, turn: known.turn + 1 };
+/** Tells states of the tables apart: a reorganisation takes events back, and may put as many in their place. */
+export const versionOf = (network: Row<"networks"> | undefined): string => `${network?.events ?? 0n} ${network?.blockHash}`;
+/** The state that the page knows of, counted up with each: an answer is of no earlier one. */
+let known = { events: 0n, state: "", turn: 0 };
+export function know({ network, head }: State): void {
+  const state = `${versionOf(network)} ${head?.block}`;
+  if (state !== known.state) known = { events: network?.events ?? 0n, state, turn: known.turn + 1 };
 }
 
 /** The last answer to a question, by its path and query: its tag, and the last state for which it holds. */

@@ -3,7 +3,7 @@
  * changes answer it, or else the indexer.
  */
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
-import { ApiError, type Head, type State, askState, askingOf, change, follow, headOf, know, stateOf } from "./api";
+import { ApiError, type Head, type State, askState, askingOf, change, follow, headOf, know, stateOf, versionOf } from "./api";
 import { config } from "./config";
 
 /** The state of the data, and the obstacles to newer data. */
@@ -25,12 +25,10 @@ const listeners = new Set<() => void>();
 const wall = () => Date.now() / 1_000;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-const learn = ({ network, head }: State) => know(network?.events ?? 0n, head?.block ?? 0n);
-
 function hear(state: State): void {
   const ahead = Math.max(0, state.head ? Number(state.head.timestamp) - wall() : 0, live.ahead);
   live = { ...state, error: undefined, ahead };
-  learn(state);
+  know(state);
   for (const listener of listeners) listener();
 }
 
@@ -82,7 +80,7 @@ function listen(): Promise<"lost" | "heard" | "turned"> {
       clearTimeout(late);
       const told = JSON.parse(data as string) as { follows?: string[]; answers?: Parameters<typeof change>[0] };
       const state = stateOf(told);
-      learn(state);
+      know(state);
       if (told.answers) change(told.answers);
       if (told.follows) follow(told.follows);
       hear(state);
@@ -171,10 +169,10 @@ export interface Asked<T> {
 export function useAsked<T>(key: string, question: (signal: AbortSignal) => Promise<T>): Asked<T> {
   const { network, head } = useLive();
   // Before the first event there is a block without one, and before that nothing is known: it is asked all the same.
-  const version = network?.events ?? (head ? 0n : undefined);
+  const version = network || head ? versionOf(network) : undefined;
   const [asked, setAsked] = useState<Asked<T> & { key: string }>({ key, data: undefined, error: undefined, head: undefined });
   const busy = useRef<{ key: string; again: boolean; stop: AbortController } | undefined>(undefined);
-  const answered = useRef<{ key: string; block: bigint; events: bigint } | undefined>(undefined);
+  const answered = useRef<{ key: string; block: bigint; version: string } | undefined>(undefined);
   const who = useRef({}).current;
   // Nobody waits any more for the answer under another key, or for a closed view.
   useEffect(
@@ -191,14 +189,15 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
       busy.current.again = true;
       return;
     }
-    /** Whether the last answer holds every event that is known; a reorganisation has taken some back where there are fewer. */
-    const hasAll = () => answered.current?.key === key && live.network !== undefined && answered.current.block >= live.network.block && answered.current.events <= live.network.events;
+    /** Whether the last answer holds every event that is known, and none that a reorganisation has taken back since it was asked for. */
+    const hasAll = () => answered.current?.key === key && live.network !== undefined && answered.current.block >= live.network.block && answered.current.version === versionOf(live.network);
     if (hasAll()) return;
     const own = { key, again: false, stop: new AbortController() };
     busy.current = own;
     const run = async () => {
       do {
         own.again = false;
+        const before = live.network;
         let later: number | undefined;
         const begun = performance.now();
         // Each answer is of a block of its own.
@@ -207,7 +206,7 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
           const data = await question(signal);
           const head = headOf(signal);
           if (busy.current === own) {
-            answered.current = head && { key, block: head.block, events: live.network?.events ?? 0n };
+            answered.current = head && { key, block: head.block, version: versionOf(before ?? live.network) };
             setAsked({ key, data, error: undefined, head });
           }
         } catch (error) {

@@ -270,3 +270,55 @@ test("a branch that a reorganisation replaces is replayed no further, whenever t
     for (const branch of [1, 0, 1]) await is(branch);
   }
 });
+
+test("an open view is drawn anew where a reorganisation leaves as many events", async () => {
+  const names = ["EventSource", "document", "fetch"];
+  const before = names.map((name) => globalThis[name]);
+  const sources = [];
+  globalThis.EventSource = function () {
+    sources.push(Object.assign(this, { close: () => undefined }));
+    setTimeout(() => tell(branch));
+  };
+  globalThis.document = { hidden: false, addEventListener: () => undefined, removeEventListener: () => undefined };
+  // As many events, up to the same block, of this branch.
+  const answer = (branch) => ({ block: 7, at: 7, total: branch, largest: "0", items: [] });
+  const tell = (branch, rest) => {
+    const network = { events: "5", block: "7", blockHash: `0x0${branch}` };
+    sources.at(-1).onmessage({ data: JSON.stringify({ block: 7, at: 7, ready: true, from: 1, chain: 7, left: 0, chainId: 1, network, ...rest }) });
+  };
+  let [branch, shown, meanwhile] = [1];
+  globalThis.fetch = async () => {
+    const response = new Response(JSON.stringify(answer(branch)), { headers: { etag: `"${branch}"` } });
+    meanwhile?.();
+    return response;
+  };
+  const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  const until = async (what, is) => {
+    for (const end = Date.now() + 60_000; !is(); await sleep(20)) assert.ok(Date.now() < end, what);
+    // Until the view is at rest.
+    await sleep(1_500);
+  };
+  page.setConfig({ indexer: "" });
+  void page.watch();
+  page.render(page.h(() => void (shown = page.useAsked("rivals", page.askRivals).data?.total)), { childNodes: [] });
+  try {
+    await until("nothing is shown", () => shown === 1);
+    tell((branch = 2));
+    await until("a branch that was replaced is shown", () => shown === 2);
+    // This one is replaced while its answer is on its way.
+    meanwhile = () => {
+      meanwhile = undefined;
+      tell((branch = 4));
+    };
+    tell((branch = 3));
+    await until("a branch that was replaced during the question is shown", () => shown === 4);
+    // A change that comes after the state that it belongs to.
+    tell(4, { follows: ["rivals?"], answers: { "rivals?": { from: '"4"', to: '"4"' } } });
+    tell((branch = 5));
+    await sleep(100);
+    tell(5, { answers: { "rivals?": { from: '"4"', to: '"5"', by: page.patchOf(answer(4), answer(5)) } } });
+    await until("a change that was sent is not shown", () => shown === 5);
+  } finally {
+    names.forEach((name, i) => (globalThis[name] = before[i]));
+  }
+});
