@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createClient, custom, encodeFunctionData, keccak256, multicall3Abi, toHex } from "viem";
 import { musterAbi, parameterNumbers } from "../dist/abi.js";
-import { TaskKind } from "../dist/index.js";
+import { EndpointError, TaskKind } from "../dist/index.js";
 import { replayTransaction } from "../dist/replay.js";
 import { startNetwork } from "../dist/test/index.js";
 import { Core, gather, lotOf, verify, verifyTask } from "../dist/verify/index.js";
@@ -68,6 +68,21 @@ describe("tasks of a network that validates", () => {
     // Unknown policies are not judged.
     const later = facts.events.map((event) => (event.args.spec ? { ...event, args: { ...event.args, spec: { ...event.args.spec, redundancy: 9 } } } : event));
     assert.deepEqual(results(verify({ ...facts, events: later }, core), "payout"), [UNKNOWN]);
+  });
+
+  test("facts of a chain that is reorganised while they are read are read again, or refused", async () => {
+    all("answers");
+    const { id } = await ended({});
+    let changes = 1;
+    const request = async ({ method, params }) => {
+      const answer = await network.client.request({ method, params });
+      return method === "eth_getBlockByNumber" && changes-- > 0 ? { ...answer, hash: toHex(7n, { size: 32 }) } : answer;
+    };
+    const client = createClient({ chain: network.chain, transport: custom({ request }, { retryCount: 0 }) });
+    const facts = await gather(client, { address: network.address, id });
+    for (const { blockNumber, blockHash } of facts.events) assert.equal(facts.blocks.get(blockNumber).hash, blockHash);
+    changes = Number.POSITIVE_INFINITY;
+    await assert.rejects(gather(client, { address: network.address, id }), (error) => error instanceof EndpointError && /the chain was reorganised/.test(error.message));
   });
 
   test("a lot for each commitment, and both outcomes", async () => {

@@ -1,7 +1,8 @@
 /** The chain's facts about a task: its events, their blocks, and the parameters of their time. */
 import { type Hash, type RpcLog, formatLog, numberToHex, parseEventLogs, toEventSelector } from "viem";
 import type { MusterClient } from "../client.js";
-import { birthOf, logsOf, newest, patiently } from "../endpoint.js";
+import { again, birthOf, logsOf, newest, patiently } from "../endpoint.js";
+import { EndpointError } from "../errors.js";
 import { getEvents, missing } from "../events.js";
 import { musterAbi } from "../generated/abi.js";
 import * as numbers from "../generated/numbers.js";
@@ -42,7 +43,7 @@ export interface Facts {
 }
 
 /** Parameters of {@link gather}. */
-export type GatherParameters = GetTaskParameters & {
+export type GatherParameters = Omit<GetTaskParameters, "created"> & {
   /** Repeats transactions: `replayTransaction` of `muster-client/replay`. Without it draws are not checked. */
   replay?: typeof replayTransaction | undefined;
 };
@@ -53,8 +54,17 @@ const RATED = 3;
 
 const ASKED = ["downloadTime", "hammingMost", "sampleBps", "sampleDelay", "slashImages", "slashTimes"] as const;
 
-/** Collects the facts. */
-export async function gather(client: MusterClient, parameters: GatherParameters): Promise<Facts> {
+/** The chain was reorganised between the questions. */
+class ChangedError extends EndpointError {}
+
+/** Collects the facts; again if the chain is reorganised meanwhile. */
+export const gather = (client: MusterClient, parameters: GatherParameters): Promise<Facts> =>
+  again(
+    () => collect(client, parameters),
+    (error) => error instanceof ChangedError,
+  );
+
+async function collect(client: MusterClient, parameters: GatherParameters): Promise<Facts> {
   const { address, id, blockRange, replay } = parameters;
   const toBlock = parameters.toBlock ?? (await newest(client));
   const birth = await birthOf(client, parameters);
@@ -71,27 +81,35 @@ export async function gather(client: MusterClient, parameters: GatherParameters)
   for (const { eventName, args, blockNumber, logIndex } of await ask(birth, toBlock, [toEventSelector(changed as never)])) {
     if (eventName === "ParameterChanged") changes.push({ ...args, blockNumber, logIndex });
   }
-  const now = ASKED.map(async (name) => [numbers[name], (await getParameter(client, { address, which: numbers[name], blockNumber: toBlock })).value] as const);
 
   const settled = events.find(({ eventName }) => eventName === "GroupSettled");
   const around = settled ? await ask(settled.blockNumber, settled.blockNumber, []) : [];
   const lots = events.flatMap(({ eventName, args }) => (eventName === "AnswerCommitted" && args.block > 0n ? [args.block] : []));
-  const wanted = new Set([...events.map(({ blockNumber }) => blockNumber), ...lots]);
-  const blocks = [...wanted].map(async (number) => {
+  const blockOf = async (number: bigint) => {
     const block = await patiently(client, () => client.request({ method: "eth_getBlockByNumber", params: [numberToHex(number), false] }));
     return block?.hash ? [[number, { hash: block.hash, timestamp: BigInt(block.timestamp) }] as const] : [];
-  });
+  };
   const isRated = events.some(({ eventName, args }) => eventName === "TaskCreated" && args.spec.redundancy === RATED);
   const chosen = events.filter(({ eventName }) => CHOSEN.includes(eventName) || (isRated && eventName === "GroupSettled"));
   const transactions = new Map(replay && chosen.map(({ transactionHash: hash, blockNumber }) => [hash, blockNumber]));
-  const replays = [...transactions].map(async ([hash, blockNumber]) => [hash, await replay!(client, { address, hash, blockNumber })] as const);
+  const [drawn, replays, now] = await Promise.all([
+    Promise.all(lots.map(blockOf)),
+    Promise.all([...transactions].map(async ([hash, blockNumber]) => [hash, await replay!(client, { address, hash, blockNumber })] as const)),
+    Promise.all(ASKED.map(async (name) => [numbers[name], (await getParameter(client, { address, which: numbers[name], blockNumber: toBlock })).value] as const)),
+  ]);
+  // The events' own blocks last: while they are the same, so were the earlier ones that the other answers are about.
+  const hashes = new Map(events.map(({ blockNumber, blockHash }) => [blockNumber, blockHash]));
+  const blocks = (await Promise.all([...hashes.keys()].map(blockOf))).flat();
+  for (const [number, { hash }] of blocks) {
+    if (hash !== hashes.get(number)) throw new ChangedError("transport", `Block ${number} has changed since its events were read: the chain was reorganised. Ask again.`, undefined);
+  }
   return {
-    replays: new Map(await Promise.all(replays)),
+    replays: new Map(replays),
     events,
     settlement: around.filter(({ transactionHash }) => transactionHash === settled?.transactionHash),
-    blocks: new Map((await Promise.all(blocks)).flat()),
+    blocks: new Map([...drawn.flat(), ...blocks]),
     changes,
-    parameters: new Map(await Promise.all(now)),
+    parameters: new Map(now),
   };
 }
 
