@@ -67,10 +67,18 @@ export const useNode = (number: number | undefined, query?: QueryParameters<View
 /** An account's credit and stake. */
 export const useMusterAccount = (who: `0x${string}` | undefined, query?: QueryParameters<ViewResult<"account">>) => useMusterRead("account", who === undefined ? undefined : ({ who } as never), query);
 
-/** A task, asked for again every polling interval of the client until it has ended. `fromBlock`, its `createdIn` or earlier, spares a search from Muster's own block on. */
-export function useTask(id: bigint | undefined, { fromBlock, ...query }: QueryParameters<Task> & { fromBlock?: bigint | undefined } = {}): UseQueryResult<Task> {
+/** Knowledge about a task, besides its id. */
+export interface KnownParameters {
+  /** The task as `useCreateTask` gave it: if a reorganisation gave its id to another one, the query fails with `TaskGoneError`. */
+  created?: Task | undefined;
+  /** The task's `createdIn` or an earlier block; that of `created`, or Muster's own, if left out. */
+  fromBlock?: bigint | undefined;
+}
+
+/** A task, asked for again every polling interval of the client until it has ended. `created` or `fromBlock` spares a search from Muster's own block on. */
+export function useTask(id: bigint | undefined, { created, fromBlock, ...query }: QueryParameters<Task> & KnownParameters = {}): UseQueryResult<Task> {
   const config = useMuster();
-  return useQuery({ ...taskQueryOptions(config.client, { ...network(config), id: id ?? 0n, fromBlock }), enabled: id !== undefined, ...query } as never);
+  return useQuery({ ...taskQueryOptions(config.client, { ...network(config), id: id ?? 0n, created, fromBlock }), enabled: id !== undefined, ...query } as never);
 }
 
 /** The cost of a task. */
@@ -80,18 +88,16 @@ export function useTaskEstimate(request: Omit<EstimateTaskParameters, keyof Must
 }
 
 /** Where a result is looked for, and how a private one is opened. */
-export interface ResultParameters {
+export interface ResultParameters extends KnownParameters {
   stores?: readonly (Store | string)[] | undefined;
-  /** See `getTask`. */
-  fromBlock?: bigint | undefined;
   /** The key for the result of a private task, from {@link useCreateTask}. */
   identity?: string | undefined;
 }
 
 /** A task's result, once it has succeeded: give it the id then. It never changes. */
-export function useTaskResult(id: bigint | undefined, { stores, fromBlock, identity, ...query }: QueryParameters<Result> & ResultParameters = {}): UseQueryResult<Result> {
+export function useTaskResult(id: bigint | undefined, { stores, created, fromBlock, identity, ...query }: QueryParameters<Result> & ResultParameters = {}): UseQueryResult<Result> {
   const config = useMuster();
-  return useQuery({ ...resultQueryOptions(config.client, { ...network(config), id: id ?? 0n, fromBlock, identity, stores: stores ?? config.stores ?? [] }), enabled: id !== undefined, ...query } as never);
+  return useQuery({ ...resultQueryOptions(config.client, { ...network(config), id: id ?? 0n, created, fromBlock, identity, stores: stores ?? config.stores ?? [] }), enabled: id !== undefined, ...query } as never);
 }
 
 /** Options of TanStack's `useMutation`, except the mutation itself. */

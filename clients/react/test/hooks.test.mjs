@@ -103,8 +103,8 @@ test("a private result opens by its key, under StrictMode too, and another task 
   let which = { id: hidden.id };
   const { seen, draw: again, end } = draw(
     () => ({
-      task: muster.useTask(which.id, { fromBlock: hidden.task.createdIn }),
-      result: muster.useTaskResult(which.id, { identity: which.identity, fromBlock: hidden.task.createdIn }),
+      task: muster.useTask(which.id, { created: which.task, fromBlock: hidden.task.createdIn }),
+      result: muster.useTaskResult(which.id, { identity: which.identity, created: which.task, fromBlock: hidden.task.createdIn }),
     }),
     { strict: true },
   );
@@ -113,6 +113,11 @@ test("a private result opens by its key, under StrictMode too, and another task 
   again();
   await until("it opens", () => seen.now.result.data);
   assert.match(Buffer.from(seen.now.result.data.bytes).toString(), /^result of 0x/);
+  // As if a reorganisation had given its id to the other one.
+  which = { id: plain.id, task: hidden.task };
+  again();
+  await until("it is gone", () => seen.now.task.error && seen.now.result.error);
+  assert.deepEqual([seen.now.task.error.name, seen.now.result.error.name], ["TaskGoneError", "TaskGoneError"]);
   which = { id: plain.id };
   again();
   await until("the other one is there", () => seen.now.result.data?.task.id === plain.id && seen.now.task.data?.id === plain.id);

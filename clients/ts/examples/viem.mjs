@@ -25,7 +25,7 @@ try {
   console.log(`task ${id} is ${task.status}`);
 
   // A restarted process can wait for it again, by the id alone.
-  const { bytes, answer } = await client.waitForTask({ id, until: "result", fromBlock: task.createdIn, timeout: 600_000 });
+  const { bytes, answer } = await client.waitForTask({ id, until: "result", created: task, timeout: 600_000 });
   console.log(`node ${answer.node}: ${new TextDecoder().decode(bytes)}`);
 } catch (error) {
   // The contract's refusals have a name, values and a sentence; all other errors are viem's.

@@ -184,7 +184,10 @@ export class NotCreatedError extends MusterError {
   }
 }
 
-/** A task was created and is paid for, and then waiting for its draw failed. The task goes on: wait for it by its id. */
+/**
+ * A task was created and is paid for, and then waiting for its draw failed. The task goes on: wait for it by its id. Only if `cause` is a
+ * {@link TaskGoneError} it does not: that says where it is.
+ */
 export class NotPlacedError extends MusterError {
   override name = "NotPlacedError";
 
@@ -197,7 +200,7 @@ export class NotPlacedError extends MusterError {
     readonly hash: Hash,
     cause: Error,
   ) {
-    super(`Task ${task.id} was created, and waiting for its draw failed. It goes on: wait for it by its id.`, { cause });
+    super(`Task ${task.id} was created, and waiting for its draw failed. ${cause instanceof TaskGoneError ? cause.shortMessage : "It goes on: wait for it by its id."}`, { cause });
     this.id = task.id;
   }
 }

@@ -9,11 +9,14 @@ import {
   parseEventLogs,
   toEventSelector,
 } from "viem";
+import { getTransactionReceipt } from "viem/actions";
+import { getAction } from "viem/utils";
 import type { MusterClient, MusterParameters } from "./client.js";
 import { readMuster } from "./contract.js";
-import { birthOf, endpointOf, logsOf, newest } from "./endpoint.js";
-import { type EndpointError, TaskNotFoundError, noLogs } from "./errors.js";
+import { birthOf, endpointOf, logsOf, newest, patiently } from "./endpoint.js";
+import { type EndpointError, TaskGoneError, TaskNotFoundError, noLogs } from "./errors.js";
 import { events, used } from "./interface.js";
+import { type Task, follow, isSame } from "./life.js";
 import type { MusterEvent } from "./types.js";
 
 /** The subject of events. */
@@ -70,6 +73,18 @@ export const getEvents = (
 export async function missing(client: MusterClient, address: Address, id: bigint, fromBlock: bigint, named: boolean): Promise<TaskNotFoundError | EndpointError> {
   const { tasks } = await readMuster(client, "overview", { address });
   return named || id > tasks ? new TaskNotFoundError(id, fromBlock, id <= tasks) : noLogs(id, fromBlock);
+}
+
+/** The block in which a task that seems to be gone lies now. Throws if the transaction that created it is not in the chain, or gave it another id. */
+export async function blockOf(client: MusterClient, address: Address, id: bigint, lost: Task): Promise<bigint> {
+  const look = () => getAction(client, getTransactionReceipt, "getTransactionReceipt")({ hash: lost.hash });
+  const receipt = await patiently(client, look).catch((error: Error) => {
+    if (error.name !== "TransactionReceiptNotFoundError") throw error;
+  });
+  const logs = receipt?.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()) ?? [];
+  const ids = decode(logs).flatMap((event) => (event.eventName === "TaskCreated" && isSame(follow(undefined, event)!, lost) ? [event.args.id] : []));
+  if (!ids.includes(id)) throw new TaskGoneError(lost, ids);
+  return receipt!.blockNumber;
 }
 
 /** The blocks searched for GPU groups again, because one node of the endpoint may lag behind another. */

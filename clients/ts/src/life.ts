@@ -102,6 +102,10 @@ export type TaskStatus = Task["status"];
 /** Whether a task has ended, so that it does not change any more. */
 export const hasEnded = (task: Task): task is EndedTask => "endedIn" in task;
 
+/** Whether a task is one known before, and none that a reorganisation put in its place. A batch creates several by one transaction. */
+export const isSame = (task: Task, known: Task): boolean =>
+  task.hash === known.hash && task.fee === known.fee && task.spec.inputDigest === known.spec.inputDigest;
+
 // By their numbers in the interface, from 1 on.
 const VERDICTS: readonly Verdict[] = ["right", "wrong", "withheld", "errorReported", "timedOut", "open"];
 // By the reasons of `TaskAborted`.

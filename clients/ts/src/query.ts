@@ -48,7 +48,7 @@ export const taskQueryOptions = (
   client: MusterClient,
   parameters: GetTaskParameters,
 ): QueryOptions<Task> & { refetchInterval: (query: { state: { data: Task | undefined } }) => number | false } => ({
-  queryKey: keyOf(client, "task", parameters),
+  queryKey: keyOf(client, "task", { ...parameters, created: parameters.created?.hash }),
   queryFn: async ({ client: cache, queryKey }) => {
     const known = cache?.getQueryData(queryKey as never) as Task | undefined;
     // A reorganisation may have moved its creation.
@@ -71,10 +71,10 @@ export const resultQueryOptions = (
   client: MusterClient,
   parameters: Extract<GetResultParameters, { id: bigint }>,
 ): QueryOptions<Result> & { staleTime: number } => {
-  const { id, address, fromBlock, stores, configured, identity } = parameters;
+  const { id, address, created, fromBlock, stores, configured, identity } = parameters;
   const names = [...storesOf(stores), ...storesOf(configured)].map(({ name }) => name);
   return {
-    queryKey: keyOf(client, "result", { id, address, fromBlock, stores: names, opened: identity && true }),
+    queryKey: keyOf(client, "result", { id, address, created: created?.hash, fromBlock, stores: names, opened: identity && true }),
     queryFn: ({ signal }) => getResult(client, { ...parameters, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   };

@@ -90,6 +90,7 @@ export type GetResultParameters = MusterParameters &
     | {
         id: bigint;
         /** See `getTask`. */
+        created?: Task | undefined;
         fromBlock?: bigint | undefined;
         blockRange?: bigint | undefined;
       }

@@ -9,10 +9,10 @@ import {
   sendMuster,
 } from "./contract.js";
 import { birthOf, newest } from "./endpoint.js";
-import { MusterError, NotCreatedError, NotPlacedError, RequestError, refusalOf } from "./errors.js";
-import { decode, getEvents, getGroups, missing } from "./events.js";
+import { MusterError, NotCreatedError, NotPlacedError, RequestError, type TaskGoneError, refusalOf } from "./errors.js";
+import { blockOf, decode, getEvents, getGroups, missing } from "./events.js";
 import { type Private, putInput } from "./inputs.js";
-import { type Task, follow } from "./life.js";
+import { type Task, follow, isSame } from "./life.js";
 import { digestOf, modelId } from "./names.js";
 import { PAGE, allPages } from "./pages.js";
 import { getQueuedTasks } from "./reads.js";
@@ -253,7 +253,7 @@ export async function createTask(
     const task = createdBy(sent, address, 1).created.at(-1)!;
     const { id } = task;
     if (!dispatch || task.status !== "pending") return { id, identity, hash, task };
-    const waiting = waitForTask(client, { address, account, id, fromBlock: task.createdIn, until: "placed", dispatch, signal });
+    const waiting = waitForTask(client, { address, account, id, created: task, until: "placed", dispatch, signal });
     const placed = await waiting.catch((error: Error) => {
       throw new NotPlacedError(task, hash, error);
     });
@@ -311,7 +311,9 @@ export async function createTasks(
 /** Parameters of {@link getTask}. */
 export type GetTaskParameters = MusterParameters & {
   id: bigint;
-  /** The block in which it was created, or an earlier one; Muster's own if left out. */
+  /** The task as `createTask` returned it: if a reorganisation gave its id to another one, throws `TaskGoneError`. */
+  created?: Task | undefined;
+  /** The block in which it was created, or an earlier one; that of `created`, or Muster's own, if left out. */
   fromBlock?: bigint | undefined;
   /** The newest if left out. */
   toBlock?: bigint | undefined;
@@ -322,13 +324,24 @@ export type GetTaskParameters = MusterParameters & {
 /** A task's state from its events. Throws `TaskNotFoundError` if there is none, `EndpointError` if the endpoint lacks the events of one. */
 export async function getTask(
   client: MusterClient,
-  { id, fromBlock, toBlock, blockRange, ...muster }: GetTaskParameters,
+  { id, created, fromBlock = created?.createdIn, toBlock, blockRange, ...muster }: GetTaskParameters,
 ): Promise<Task> {
   const { address } = muster;
   const named = fromBlock !== undefined || toBlock !== undefined;
   fromBlock ??= await birthOf(client, muster);
-  const events = await getEvents(client, { address, id, fromBlock, toBlock: toBlock ?? (await newest(client)), blockRange });
-  const task = events.reduce<Task | undefined>(follow, undefined);
+  toBlock ??= await newest(client);
+  const find = async (fromBlock: bigint) =>
+    (await getEvents(client, { address, id, fromBlock, toBlock, blockRange })).reduce<Task | undefined>(follow, undefined);
+  const own = (task: Task | undefined) => (task && created && !isSame(task, created) ? undefined : task);
+  const found = await find(fromBlock);
+  let task = own(found);
+  if (created && !task) {
+    const block = await blockOf(client, address, id, created).catch((error: Partial<TaskGoneError>) => {
+      // A node that lags behind has neither a task's logs nor its receipt yet.
+      if (found || error.ids?.length !== 0) throw error;
+    });
+    if (block !== undefined) task = own(await find(block));
+  }
   if (!task) throw await missing(client, address, id, fromBlock, named);
   return task;
 }

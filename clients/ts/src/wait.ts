@@ -3,15 +3,13 @@
  * question begins where the last answer ended, so nothing is lost and nothing comes twice.
  */
 import type { Address } from "viem";
-import { getTransactionReceipt } from "viem/actions";
-import { getAction } from "viem/utils";
 import type { MusterClient, MusterParameters } from "./client.js";
 import type { SenderParameters } from "./contract.js";
 import { dispatchFor } from "./dispatch.js";
-import { NEVER, birthOf, newest, patiently } from "./endpoint.js";
-import { EndpointError, TaskGoneError, TaskNotFoundError, WaitTimeoutError, noLogs, passing, unanswered } from "./errors.js";
-import { type Concerning, decode, getEvents, missing } from "./events.js";
-import { type EndedTask, type Task, follow, hasEnded } from "./life.js";
+import { NEVER, birthOf, newest } from "./endpoint.js";
+import { EndpointError, TaskNotFoundError, WaitTimeoutError, noLogs, passing, unanswered } from "./errors.js";
+import { type Concerning, blockOf, getEvents, missing } from "./events.js";
+import { type EndedTask, type Task, follow, hasEnded, isSame } from "./life.js";
 import type { MusterEvent } from "./types.js";
 
 // ---------------------------------------------------------------- watching
@@ -90,7 +88,12 @@ export type Until = "ended" | "placed";
 export type WaitForTaskParameters<until extends Until = "ended"> = MusterParameters &
   SenderParameters & {
     id: bigint;
-    /** The block in which it was created, or an earlier one; Muster's own if left out. */
+    /**
+     * The task as `createTask` returned it. Should a reorganisation give its id to another task, the wait then fails with `TaskGoneError`. Without it
+     * the wait follows the task that has the id when it begins.
+     */
+    created?: Task | undefined;
+    /** The block in which it was created, or an earlier one; that of `created`, or Muster's own, if left out. */
     fromBlock?: bigint | undefined;
     /** To its end if left out. */
     until?: until | undefined;
@@ -121,7 +124,7 @@ interface Waiter {
   task: Task | undefined;
   /** The task's events. */
   known: MusterEvent[];
-  /** The task before the chain was reorganised, and the number of answers without it since, or from the beginning. */
+  /** The task before the chain was reorganised, or as created, and the number of answers without it since, or from the beginning. */
   lost: Task | undefined;
   misses: number;
   /** Questions in a row that were answered with a failure. */
@@ -181,7 +184,8 @@ export function waitForTask<until extends Until = "ended">(
     deployedIn,
     account = client.account,
     id,
-    fromBlock,
+    created,
+    fromBlock = created?.createdIn,
     until = "ended" as until,
     dispatch = false,
     signal,
@@ -206,7 +210,7 @@ export function waitForTask<until extends Until = "ended">(
       cursor: fromBlock,
       task: undefined,
       known: [],
-      lost: undefined,
+      lost: created,
       misses: 0,
       failures: 0,
       until,
@@ -325,14 +329,14 @@ function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock:
       waiter.known.push(event);
       const earlier = waiter.task;
       waiter.task = follow(earlier, event);
-      if (waiter.task && waiter.task !== earlier) waiter.onChange?.(waiter.task);
+      if (waiter.task && waiter.task !== earlier && !isOther(waiter)) waiter.onChange?.(waiter.task);
     }
   } catch (error) {
     return waiter.fail(error);
   }
   const { task, lost } = waiter;
   // The id may now belong to another task.
-  if (lost && (task ? task.hash !== lost.hash : toBlock >= lost.createdIn && ++waiter.misses >= LOOKS)) return true;
+  if (lost && (task ? isOther(waiter) : toBlock >= lost.createdIn && ++waiter.misses >= LOOKS)) return true;
   if (!task && lost) waiter.cursor = waiter.from;
   else if (!task) return true;
   else if (hasEnded(task) || (waiter.until === "placed" && task.status !== "pending")) {
@@ -340,6 +344,9 @@ function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock:
     else waiter.done(task);
   }
 }
+
+/** Whether the id has gone to another task. */
+const isOther = ({ task, lost }: Waiter) => task && lost && !isSame(task, lost);
 
 /** Asks for all of a task's events again, from a block on. */
 const restart = (waiter: Waiter, from: bigint): void => void Object.assign(waiter, { task: undefined, known: [], misses: 0, from, cursor: from });
@@ -356,18 +363,13 @@ async function miss(client: MusterClient, address: Address, waiter: Waiter): Pro
 
 /** Goes on with a task that seems to be gone if the transaction which created it is in the chain. Otherwise its wait fails. */
 async function seek(client: MusterClient, address: Address, waiter: Waiter): Promise<void> {
-  const lost = waiter.lost!;
-  waiter.cursor = waiter.from;
-  const look = () => getAction(client, getTransactionReceipt, "getTransactionReceipt")({ hash: lost.hash });
-  const receipt = await patiently(client, look).catch((error: Error) => {
-    if (error.name !== "TransactionReceiptNotFoundError") throw error;
-  });
-  const logs = receipt?.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()) ?? [];
-  const ids = decode(logs).flatMap(({ eventName, args }) => (eventName === "TaskCreated" ? [args.id] : []));
-  const { blockNumber } = receipt ?? {};
-  if (!ids.includes(waiter.id)) waiter.fail(new TaskGoneError(lost, ids));
-  else if (waiter.from === blockNumber && !waiter.task) waiter.fail(noLogs(waiter.id, blockNumber!));
-  else restart(waiter, blockNumber!);
+  const { id, task, from, lost } = waiter;
+  // Another's task is not to be drawn meanwhile.
+  if (task) restart(waiter, from!);
+  waiter.cursor = from;
+  const block = await blockOf(client, address, id, lost!);
+  if (from === block && !task) waiter.fail(noLogs(id, block));
+  else restart(waiter, block);
 }
 
 const isUndrawn = (task: Task | undefined): task is Task & { status: "pending" | "sampled" } =>

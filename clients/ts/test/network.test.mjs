@@ -1097,6 +1097,32 @@ describe("a chain that is reorganised", () => {
     assert.equal((await wait).status, "succeeded");
     assert.deepEqual(seen, ["pending", "running", "pending", "running", "succeeded"]);
   });
+
+  test("another's task that gets the id between its creation and the first question is not followed", async () => {
+    const { client, address } = network;
+    const stranger = await network.newClient();
+    const spy = spied(network, client.account);
+    const snapshot = await rpc("evm_snapshot");
+    let raw;
+    spy.answers = async (method, params) => {
+      if (method === "eth_sendRawTransaction") [raw] = params;
+      if (method !== "eth_blockNumber" || !raw) return undefined;
+      const again = raw;
+      raw = undefined;
+      await rpc("evm_revert", [snapshot]);
+      await stranger.createTask({ kind: 1, input: "another's question", value: 2n * FEE });
+      return void (await rpc("eth_sendRawTransaction", [again]));
+    };
+    const error = await muster.createTask(spy.client, { address, kind: 1, input: "a question", value: FEE, dispatch: true }).catch((thrown) => thrown);
+    assert.ok(error instanceof NotPlacedError && error.cause instanceof muster.TaskGoneError, error);
+    const { id, task, cause } = error;
+    assert.deepEqual(cause.ids, [id + 1n]);
+    assert.match(error.shortMessage, new RegExp(`Task ${id} is gone.* has created ${id + 1n} instead. Wait for that.$`));
+    assert.doesNotMatch(error.message, /It goes on/);
+    await assert.rejects(client.waitForTask({ id, created: task, until: "result", timeout }), muster.TaskGoneError);
+    await assert.rejects(client.getResult({ id, created: task }), muster.TaskGoneError);
+    assert.equal((await client.waitForTask({ id: id + 1n, created: task, until: "placed", dispatch: true, timeout })).fee, FEE);
+  });
 });
 
 describe("a draw that is asked of a wallet, or on its way", () => {

@@ -11,7 +11,7 @@ import * as muster from "../dist/index.js";
 import { used } from "../dist/interface.js";
 import { getGroups } from "../dist/events.js";
 import { allPages } from "../dist/pages.js";
-import { readQueryOptions, resultQueryOptions } from "../dist/query.js";
+import { readQueryOptions, resultQueryOptions, taskQueryOptions } from "../dist/query.js";
 import { openInput, openWith } from "../dist/private.js";
 import { cidOf } from "../dist/stores/ipfs.js";
 import { commitmentOf, saltOf, sealResult } from "../dist/seal.js";
@@ -691,6 +691,31 @@ test("of a task that is gone it is said whether its transaction created it under
     assert.deepEqual([error.id, error.ids], [1n, ids]);
     assert.match(error.message, ids.length ? /has created 2 instead/ : /is not in it/);
   }
+});
+
+test("a created task is not taken for another that a reorganisation gave its id, not even one of its own batch", async () => {
+  const [one, two] = ["a", "b"].map((input) => muster.specOf({ kind: 1, input }));
+  const state = { head: 300, events: [created(1n, 290, 5, { spec: one }), created(2n, 290, 5, { spec: two })], tasks: 2n };
+  const get = (more) => muster.getTask(ledger(state).client, { address: ADDRESS, ...more });
+  const tasks = await Promise.all([1n, 2n].map((id) => get({ id })));
+  // Its transaction lies earlier, and has the same ids.
+  Object.assign(state, { fork: 1, events: [created(1n, 20, 5, { spec: one }), created(2n, 20, 5, { spec: two })] });
+  assert.equal((await get({ id: 2n, created: tasks[1] })).createdIn, 20n);
+  // Somebody else was faster.
+  Object.assign(state, { fork: 2, events: [created(1n, 290, 7), created(2n, 290, 5, { spec: one }), created(3n, 290, 5, { spec: two })], tasks: 3n });
+  for (const task of tasks) {
+    const { id } = task;
+    const isGone = (error) => error instanceof muster.TaskGoneError && error.ids.length === 1 && error.ids[0] === id + 1n;
+    let seen = false;
+    assert.ok(isGone(await mining(state, muster.waitForTask(ledger(state).client, { address: ADDRESS, id, created: task, onChange: () => (seen = true), timeout: 20_000 }))));
+    assert.ok(!seen);
+    await assert.rejects(get({ id, created: task }), isGone);
+    assert.equal((await get({ id: id + 1n, created: task })).id, id + 1n);
+  }
+  // A node that lags behind does not know it yet.
+  await assert.rejects(muster.getTask(ledger({ ...state, events: [] }).client, { address: ADDRESS, id: 1n, created: tasks[0] }), muster.TaskNotFoundError);
+  const key = (created) => taskQueryOptions(ledger(state).client, { address: ADDRESS, id: 1n, created }).queryKey[2].created;
+  assert.deepEqual([key(tasks[0]), key()], [tasks[0].hash, undefined]);
 });
 
 // ---------------------------------------------------------------- before money moves
