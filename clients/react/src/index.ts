@@ -75,7 +75,7 @@ export interface KnownParameters {
   fromBlock?: bigint | undefined;
 }
 
-/** A task, asked for again every polling interval of the client until it has ended. `created` or `fromBlock` spares a search from Muster's own block on. */
+/** A task, asked for again every polling interval of the client until a minute after its end. `created` or `fromBlock` spares a search from Muster's own block on. */
 export function useTask(id: bigint | undefined, { created, fromBlock, ...query }: QueryParameters<Task> & KnownParameters = {}): UseQueryResult<Task> {
   const config = useMuster();
   return useQuery({ ...taskQueryOptions(config.client, { ...network(config), id: id ?? 0n, created, fromBlock }), enabled: id !== undefined, ...query } as never);

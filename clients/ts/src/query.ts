@@ -43,7 +43,12 @@ export const readQueryOptions = <name extends ViewName>(
   queryFn: () => readMuster(client, name, parameters as never),
 });
 
-/** A task, asked for again every polling interval of the client until it has ended: from the block of its creation on, once that is known. */
+/** Milliseconds for which a task that has just ended is asked for again, because a reorganisation may undo its end. */
+const SETTLED = 60_000;
+/** When queries last had a task that had not ended. */
+const lived = /*#__PURE__*/ new WeakMap<object, number>();
+
+/** A task, asked for again every polling interval of the client until a minute after its end: from the block of its creation on, once that is known. */
 export const taskQueryOptions = (
   client: MusterClient,
   parameters: GetTaskParameters,
@@ -57,7 +62,11 @@ export const taskQueryOptions = (
     }));
     return again ?? getTask(client, parameters);
   },
-  refetchInterval: ({ state: { data } }) => (data && hasEnded(data) ? false : client.pollingInterval),
+  refetchInterval: (query) => {
+    const { data } = query.state;
+    if (data && !hasEnded(data)) lived.set(query, Date.now());
+    return data && Date.now() - (lived.get(query) ?? 0) > SETTLED ? false : client.pollingInterval;
+  },
 });
 
 /** The cost of a task. */
