@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use muster_core::reputation::Algorithm;
 use muster_core::wad::WAD;
+use muster_sim::numbers::thousands;
 use muster_sim::population::{Name, Set};
 use muster_sim::rated::farm::{among_all, live, Conduct, Life};
 use muster_sim::rated::game::{play, Game, Target};
-use muster_sim::rated::{run, Options, Scale};
+use muster_sim::rated::{page, run, study, Options, Scale};
 use muster_sim::rounds::{self, Measure, Run, Targeting};
 
 const TINY: Scale = Scale {
@@ -125,4 +126,13 @@ fn writes_page_and_pictures_whatever_the_threads() {
     assert_eq!(one.len(), 3);
     assert!(one.values().all(|text| !text.contains("NaN") && !text.contains("inf ")));
     assert!(page.contains("of 36 cases"));
+}
+
+#[test]
+fn the_written_page_has_the_gas_of_the_snapshot() {
+    let gas = thousands(page::judgement(&study::own(Scale::FULL.farmed, 1)));
+    assert!(
+        include_str!("../../docs/research/simulator-reputation.md").contains(&format!("gas, about {gas} for each judgement")),
+        "{gas}: script/sim reputation"
+    );
 }

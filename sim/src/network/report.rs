@@ -202,7 +202,7 @@ impl Report {
         ratio(self.timed_out, self.asked)
     }
 
-    /// Share of the tasks asked for that a full queue drove out or that nobody took.
+    /// Share of the tasks asked for that were refused or that a full queue drove out.
     pub fn turned_away(&self) -> f64 {
         ratio(self.evicted + self.refused, self.asked + self.refused)
     }

@@ -23,6 +23,11 @@ fn gas(operation: &str, nodes: u32) -> u64 {
     GAS.lines().find_map(of).unwrap_or_else(|| panic!("the snapshot has no row {operation}"))
 }
 
+/// The gas of a judgement of a farmed node.
+pub fn judgement(price: &Price) -> u64 {
+    gas_of(price) / price.judgements.max(1)
+}
+
 fn gas_of(price: &Price) -> u64 {
     let (calls, nine) = (&price.calls, |operation| gas(operation, 32));
     calls.created * gas("create a task, nothing pending", 100)
@@ -144,7 +149,7 @@ fn summary(page: &mut String, found: &Found) {
         within(&found.targets, 2.0, OUTSIDE).0,
         tokens(price.fees),
         tokens(price.start_fees),
-        thousands(gas_of(price) / price.judgements.max(1)),
+        thousands(judgement(price)),
         tokens(price.name),
     );
 }
@@ -250,7 +255,7 @@ fn farmed(page: &mut String, found: &Found) {
             tokens(price.name),
             thousands(gas_of(price)),
             fixed(price.fees as f64 / 1e18 / each as f64, 3),
-            thousands(gas_of(price) / each),
+            thousands(judgement(price)),
             thousands(price.seconds),
         ];
         let _ = writeln!(page, "| {} |", cells.join(" | "));

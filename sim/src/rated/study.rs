@@ -270,16 +270,21 @@ fn farmed(scale: &Scale, first: u64) -> (Vec<Farmed>, Price, Price) {
         Farmed { algorithm, conduct, fed: (before, each), lives }
     };
     let farmed: Vec<Farmed> = cases.par_iter().map(lives).collect();
+    (farmed, own(scale.farmed, first), among_all(population(Name::HeavyHigh), honest, FARMERS, scale.farmed, first))
+}
+
+/// The price of so many farmed tasks in a scope of one's own.
+pub fn own(tasks: u32, seed: u64) -> Price {
     let fed = live(&Life {
         population: population(Name::HeavyHigh),
-        honest,
+        honest: NODES - FARMERS,
         farmers: FARMERS,
         conduct: Conduct::Agreed,
-        before: scale.farmed,
+        before: tasks,
         each: 0,
         algorithm: Algorithm::FirstFit,
         rounds: (0, 1),
-        seed: first,
+        seed,
     });
-    (farmed, fed.price, among_all(population(Name::HeavyHigh), honest, FARMERS, scale.farmed, first))
+    fed.price
 }

@@ -191,8 +191,8 @@ fn introduction(page: &mut String, options: &Options) {
          (`contracts/protocol`). [simulator-engine.md](simulator-engine.md) says what is simulated, and describes the nodes and tasks. Made \
          by\n\n```\nscript/sim network{}{}\n```\n\n\
          {} nodes and {} tasks in each run, {} seeds, unless said otherwise; all figures are in \
-         [figures/network.csv](figures/network.csv). ± is a 95 % confidence interval over seeds (Student's t). No quantity here can be \
-         negative; where the interval would come near zero, the ends of the interval of its logarithm stand in brackets. Differences are \
+         [figures/network.csv](figures/network.csv). ± is a 95 % confidence interval over seeds (Student's t). Incomes, rank correlations and \
+         differences can be negative, other quantities cannot: where their interval would come near zero, the ends of the interval of its logarithm stand in brackets. Differences are \
          taken seed by seed, and their intervals hold for all differences of the same section together (Bonferroni). \
          One task in ten is given to three nodes at once, but for where policies are compared. \"Failed\" are tasks that were started and came to nothing: timed out, \
          were reported as impossible, or had no two answers alike. Income is fees per hour in the network.\n\n",

@@ -116,33 +116,40 @@ impl Of<'_> {
     // ------------------------------------------------------------ conclusions
 
     fn answers(&self, page: &mut String) {
-        let load = LOADS[0];
-        let least = |measure: &str| {
+        let least = |measure: &str, load: u32| {
             let by = |way: &Way| self.get(*way, load, measure).mean;
             let best = Way::ALL.into_iter().min_by(|a, b| by(a).total_cmp(&by(b))).unwrap_or(Way::Single);
             let clear = |other: &Way| {
                 let less = self.found.results.difference(&best.at(load), &other.at(load), measure);
-                *other == best || less.among(2 * Way::ALL.len()).high() < 0.0
+                *other == best || less.among(2 * LOADS.len() * Way::ALL.len()).high() < 0.0
             };
-            (best.name(), Way::ALL.iter().all(clear))
+            let surely = if Way::ALL.iter().all(clear) { "" } else { ", though not clearly" };
+            format!("{} at load {}{surely}", best.name(), shown(load))
         };
-        let ((right, surely), (cheap, cheaper)) = (least("wrong"), least("spent"));
-        let values = |measure: &str| {
+        let fewest = |measure: &str| LOADS.map(|load| least(measure, load)).join("; ");
+        let values = |measure: &str, load: u32| {
             let values = Way::ALL.map(|way| format!("{} {}", way.name(), show(self.get(way, load, measure))));
-            values.join(", ")
+            format!("at load {}: {}", shown(load), values.join(", "))
+        };
+        let all = |measure: &str| LOADS.map(|load| values(measure, load)).join("; ");
+        let slipped = |load: u32| {
+            let of = |way: Way| show(self.get(way, load, "slipped"));
+            format!(
+                "at load {} {} % with sampling and {} % with three at once",
+                shown(load),
+                of(Way::Sampled),
+                of(Way::Replicated)
+            )
         };
         let _ = writeln!(
             page,
-            "- **Fewest wrong answers: {right}{}; least GPU time for a right one: {cheap}{}.** Wrong answers among the successful at load {} (%): {}. \
-             Seconds of all nodes together for a right answer: {}. Of the answers under policies 1 and 2 alone, {} % are wrong with \
-             sampling and {} % with three at once.",
-            if surely { "" } else { ", though not clearly" },
-            if cheaper { "" } else { ", though not clearly" },
-            shown(load),
-            values("wrong"),
-            values("spent"),
-            show(self.get(Way::Sampled, load, "slipped")),
-            show(self.get(Way::Replicated, load, "slipped")),
+            "- **Fewest wrong answers: {}. Least GPU time for a right one: {}.**\n  - Wrong answers among the successful (%), {}\n  \
+             - Seconds of all nodes together for a right answer, {}\n  - Of the answers under policies 1 and 2 alone, wrong are {}",
+            fewest("wrong"),
+            fewest("spent"),
+            all("wrong"),
+            all("spent"),
+            LOADS.map(slipped).join("; "),
         );
     }
 
@@ -216,13 +223,14 @@ impl Of<'_> {
         } else {
             format!("At one load at least some clearly pay more: {}.", listed(&paying))
         };
+        let sly = format!("With {} sly nodes work honestly, and are not counted among the cheats.", Way::Replicated.name());
         let earned = Way::ALL.map(|way| {
             let kinds = KINDS.map(|kind| format!("{} {}", kind.name(), either(self.get(way, load, &id("hour", kind)))));
             format!("{}: {}", way.name(), kinds.join(", "))
         });
         let _ = writeln!(
             page,
-            "- **{verdict}.** {pays} Earned by the hour, at load {}, in millionths of a token:\n  - {}",
+            "- **{verdict}.** {pays} {sly} Earned by the hour, at load {}, in millionths of a token:\n  - {}",
             shown(load),
             earned.join("\n  - "),
         );
@@ -232,12 +240,20 @@ impl Of<'_> {
         let bears = |way: Way, yes: bool| -> Vec<String> {
             LOADS.into_iter().filter(|load| self.bears(way, *load) == yes).map(shown).collect()
         };
-        let slipped = self.get(Way::Sampled, LOADS[0], "slipped").mean;
-        let sampled = if slipped > 0.0 {
-            format!("where one wrong answer in {:.0} may pass", 100.0 / slipped)
-        } else {
-            "where none of its answers was wrong here".into()
+        let worst = |way: Way, among: &dyn Fn(u32) -> bool| {
+            let slipped = |load| self.get(way, load, "slipped").mean;
+            LOADS.into_iter().filter(|load| among(*load)).map(slipped).fold(0.0, f64::max)
         };
+        let may_pass = |slipped: f64, none: &str| {
+            if slipped > 0.0 {
+                format!("where one wrong answer in {:.0} may pass", 100.0 / slipped)
+            } else {
+                none.to_string()
+            }
+        };
+        let sampled = may_pass(worst(Way::Sampled, &|_| true), "where none of its answers was wrong here");
+        let three =
+            may_pass(worst(Way::Replicated, &|load| self.bears(Way::Replicated, load)), "where every answer must be right");
         let room = match (bears(Way::Replicated, true), bears(Way::Replicated, false)) {
             (some, none) if none.is_empty() => format!("at every load tried ({})", listed(&some)),
             (none, all) if none.is_empty() => format!("at the price of work left undone at every load tried ({})", listed(&all)),
@@ -246,7 +262,7 @@ impl Of<'_> {
             }
         };
         let said = match (self.deters(Way::Sampled), self.deters(Way::Replicated)) {
-            (true, true) => format!("policy 1 {sampled}; policy 2 where every answer must be right, {room}"),
+            (true, true) => format!("policy 1 {sampled}; policy 2 {three}, {room}"),
             (true, false) => {
                 format!("policy 1, {sampled}; under policy 2 some way of cheating does not clearly pay less than work")
             }

@@ -189,7 +189,7 @@ impl Of<'_> {
         page.push_str("\nHours of those that are never taken out end with the run. ");
         let slashed = |kind: &Kind| columns.iter().any(|(_, name)| self.get(name, &id("slashes", *kind)).mean > 0.0);
         page.push_str(if KINDS.iter().filter(|kind| !kind.cheats()).any(slashed) {
-            "The slashed honest nodes had committed, gone away, and not come back before their group was judged.\n"
+            "Some honest nodes were slashed, too.\n"
         } else {
             "No honest node was ever slashed.\n"
         });

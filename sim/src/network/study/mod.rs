@@ -55,7 +55,7 @@ measures! {
     "aborted" "aborted tasks (%)" |r| 100.0 * r.aborted();
     "failed" "failed tasks (%)" |r| 100.0 * r.failed();
     "timeouts" "timeouts (%)" |r| 100.0 * r.timed_out_share();
-    "away" "driven out of the queue (%)" |r| 100.0 * r.turned_away();
+    "away" "refused, or driven out of the queue (%)" |r| 100.0 * r.turned_away();
     "wasted" "node time lost to timeouts (%)" |r| 100.0 * r.wasted();
     "local" "started where all models are (%)" |r| 100.0 * r.local_share();
     "gini" "Gini of income" |r| r.income_gini();
