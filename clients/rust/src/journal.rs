@@ -243,6 +243,12 @@ impl Journal {
         self.entries.values().filter(|entry| !entry.is_over()).map(|entry| entry.nonce).collect()
     }
 
+    /// The unfinished entries, and those in a block whose number an account that has used `count` of them has yet to use, in order.
+    pub fn due(&self, count: u64) -> Vec<u64> {
+        let undone = |entry: &Entry| entry.nonce >= count && matches!(entry.fate, Fate::Mined { .. });
+        self.entries.values().filter(|entry| !entry.is_over() || undone(entry)).map(|entry| entry.nonce).collect()
+    }
+
     /// The number after the last one used.
     pub fn next(&self) -> u64 {
         self.entries.keys().last().map_or(0, |last| last + 1)

@@ -375,8 +375,12 @@ impl Sender {
     /// As `tick`, given the account's next nonce and the newest block, which the caller has asked for. Transactions that were seen in a
     /// block are settled only if `again`.
     async fn drive(&self, live: &mut Live, count: u64, head: &Head, again: bool) -> Result<(), Error> {
-        for nonce in live.journal.unfinished() {
+        for nonce in live.journal.due(count) {
             let mut entry = live.journal.get(nonce).cloned().ok_or(Error::UnknownTransaction(nonce))?;
+            // Settled, and undone by a deeper reorganisation: those behind it could not be mined. Or the node that counts is behind.
+            if entry.is_over() && !matches!(self.anywhere(&entry).await, Ok(None)) {
+                continue;
+            }
             if nonce < count {
                 let is_due = match entry.fate {
                     // A block that is undone gives the nonce back, or is noticed now, when the transaction is to be settled.

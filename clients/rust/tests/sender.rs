@@ -190,6 +190,12 @@ async fn a_transaction_that_a_reorganisation_undid_is_sent_again() {
     assert!(matches!(fate, Fate::Mined { hash: mined, settled: true, .. } if mined == hash), "{fate:?}");
     // From here on it is final, and nothing is asked about it.
     assert!(sender.unfinished().await.is_empty());
+    // Undone by a deeper one, it comes before the next, which could not be mined without it.
+    chain.lock().unwrap().forget(5);
+    let next = sender.submit(request(2)).await.unwrap();
+    chain.lock().unwrap().mine(&[]);
+    sender.wait(next).await.unwrap();
+    assert_eq!((next, chain.lock().unwrap().mined()[0]), (nonce + 1, hash));
 }
 
 #[tokio::test]
