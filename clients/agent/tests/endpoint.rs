@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use alloy::primitives::U256;
 use alloy::sol_types::SolCall;
-use muster_client::{fetcher, Account, Cursor, Event, IMuster};
+use muster_client::{Account, Cursor, Event, IMuster};
 use muster_fleet::site::{gpt, journal, Agent, Running, Site, VRAM};
+use muster_fleet::wire::before;
 use muster_fleet::world::LEAST;
 use serde_json::{json, Value};
 
@@ -41,19 +42,14 @@ fn number(value: &Value) -> u64 {
 
 impl Endpoint {
     async fn start(to: &str) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let (client, to) = (fetcher().unwrap(), to.to_string());
         let [shows, lags, gives, takes, asked] = [(); 5].map(|()| Arc::<AtomicU64>::default());
         let (newest, late, most, slow, count) = (shows.clone(), lags.clone(), gives.clone(), takes.clone(), asked.clone());
-        let answer = move |body: String| {
-            let (client, to) = (client.clone(), to.clone());
+        let change = move |mut asked: Value| {
             let [newest, late, most, slow] = [&newest, &late, &most, &slow].map(|one| one.load(Ordering::SeqCst));
             let count = count.clone();
             async move {
-                let mut asked: Value = serde_json::from_str(&body).unwrap();
                 let method = asked["method"].as_str().unwrap().to_string();
-                let answer = |result: Value| json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string();
+                let answer = |result: Value| Err(json!({ "jsonrpc": "2.0", "id": 1, "result": result }));
                 if newest > 0 {
                     if method == "eth_blockNumber" {
                         return answer(json!(format!("{newest:#x}")));
@@ -85,17 +81,13 @@ impl Endpoint {
                         && (filter["toBlock"].is_null() || number(&filter["toBlock"]) - number(&filter["fromBlock"]) >= most)
                     {
                         let error = json!({ "code": -32600, "message": "eth_getLogs: block range too high" });
-                        return json!({ "jsonrpc": "2.0", "id": 1, "error": error }).to_string();
+                        return Err(json!({ "jsonrpc": "2.0", "id": 1, "error": error }));
                     }
                 }
-                let body = asked.to_string();
-                let answer = client.post(to).header("content-type", "application/json").body(body).send().await;
-                answer.unwrap().text().await.unwrap()
+                Ok(asked)
             }
         };
-        let app = axum::Router::new().route("/", axum::routing::post(answer));
-        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-        Self { url, shows, lags, gives, takes, asked }
+        Self { url: before(to, change).await, shows, lags, gives, takes, asked }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use alloy::primitives::{B256, U256};
-use anyhow::{bail, Result};
+use anyhow::{bail, ensure, Result};
 use clap::Args;
 use muster_client::{abi, Account, Error, Event, IMuster};
 use serde_json::json;
@@ -231,30 +231,35 @@ impl Start {
     }
 }
 
-/// Follows a task. Makes a due draw itself, since the follower gains most by it.
+/// Follows a task, and returns its events. Makes a due draw itself, since the follower gains most by it.
 /// Progress goes to standard error if the output is something else.
-pub async fn watch(session: &Session, which: &Which, start: Start, drive: bool, aside: bool) -> Result<()> {
+pub async fn watch(session: &Session, which: &Which, start: Start, drive: bool, aside: bool) -> Result<Vec<Past>> {
     let Start { block: from, seen, mut account } = start;
     let endpoints = session.endpoints();
     let pulse = endpoints.pulse();
     let mut told = pulse.logs();
     let (mut events, mut next, mut changed, mut waits) = (Vec::<Past>::new(), from, Instant::now(), false);
+    let (mut shown, mut unknown) = (BTreeSet::new(), None::<Instant>);
     let mut away = Away::default();
     loop {
         told.mark_unchanged();
-        let known: BTreeSet<_> = events.iter().map(|past| (past.transaction, past.log.log_index)).collect();
         // Concurrently: each question takes a round trip.
         let asked = async {
             let (head, new, view) =
                 tokio::join!(endpoints.recent_head(), which.events_from(session, next), which.locate(session, &events));
             anyhow::Ok((head?.number, new?, view?))
         };
-        let Some((head, mut new, view)) = away.passes(session, asked.await)? else {
+        let Some((head, new, view)) = away.passes(session, asked.await)? else {
             sleep(SELDOM).await;
             continue;
         };
-        new.retain(|past| !known.contains(&(past.transaction, past.log.log_index)));
+        // A reorganisation may have undone those that are not told again.
+        events.retain(|past| past.block < next);
         for past in new {
+            if !shown.insert((past.log.block_hash, past.transaction, past.log.log_index)) {
+                events.push(past);
+                continue;
+            }
             let text = format!("block {}: {}", past.block, abi::describe(&past.event));
             if session.options.json {
                 session.say(&Report { json: event_json(&past.log), text });
@@ -269,15 +274,33 @@ pub async fn watch(session: &Session, which: &Which, start: Start, drive: bool, 
             changed = Instant::now();
         }
         next = from.max(head.saturating_sub(AGAIN));
+        if !events.is_empty() {
+            unknown = None;
+        }
+        let created = events.iter().find(|past| matches!(past.event, Event::TaskCreated(_)));
+        if let (Some(seen), Some(created)) = (seen, created) {
+            ensure!(
+                created.transaction == seen,
+                "a reorganisation of the chain made task {} another one, of transaction {}: transaction {seen} may have created yours under another number",
+                which.id,
+                created.transaction
+            );
+        }
         if view.status == 2 && !waits && !session.options.json {
             waits = true;
             eprintln!("muster: it waits for a node; muster task cancel {} refunds its fee, less the start fee", which.id);
         }
         let mut awaited = None;
         match (ending(&events), view.status) {
-            (Some((true, _)), 0) => return Ok(()),
+            (Some((true, _)), 0) => return Ok(events),
             (Some((false, why)), 0) => return Err(Ended(format!("task {} has no result: {why}", which.id)).into()),
-            (None, 0) if events.is_empty() => bail!("nothing is known of task {}", which.id),
+            (None, 0) if events.is_empty() => {
+                // The node may be behind the one that told of the creation, and a reorganisation may have it in a later block.
+                let since = *unknown.get_or_insert_with(Instant::now);
+                if seen.is_none() || since.elapsed() >= session.options.patience() {
+                    bail!("nothing is known of task {}", which.id);
+                }
+            }
             (_, 1) if drive && !session.options.dry_run => {
                 if view.drawBlock <= head {
                     let call = IMuster::dispatchCall { count: 1 };

@@ -1,5 +1,6 @@
 //! Reading a text while its node makes it: on standard output, and everything else on standard error.
 
+use std::convert::Infallible;
 use std::future::pending;
 use std::io::Write;
 use std::path::Path;
@@ -29,12 +30,11 @@ pub async fn read(session: &Session, which: &Which, start: Start, stores: &At, o
     let (id, from) = (which.id, start.block);
     let lookup = stores.lookup(session)?;
     let mut along = Along::default();
-    tokio::select! {
+    let events = tokio::select! {
         ended = watch(session, which, start, true, true) => ended?,
-        failed = along.read(session, which, from, stores.inside()) => failed?,
-    }
+        failed = along.read(session, which, from, stores.inside()) => match failed? {},
+    };
     let Along { reads, mut texts } = along;
-    let events = which.events_from(session, from).await?;
     let outcome = Outcome::of(id, events.iter().map(|past| &past.event)).context("the task has no result")?;
     let nothing = Shown::default();
     let shown = reads.as_ref().map_or(&nothing, Streaming::shown);
@@ -69,7 +69,7 @@ pub async fn read(session: &Session, which: &Which, start: Start, stores: &At, o
 
 impl Along {
     /// Reads until the caller ends it.
-    async fn read(&mut self, session: &Session, which: &Which, from: u64, inside: bool) -> Result<()> {
+    async fn read(&mut self, session: &Session, which: &Which, from: u64, inside: bool) -> Result<Infallible> {
         let node = loop {
             // The watch beside this says that no node answers, and ends if that goes on.
             let Ok(events) = which.events_from(session, from).await else {

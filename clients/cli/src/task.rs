@@ -157,7 +157,7 @@ impl Command {
             Command::Watch(follow) => {
                 session.listen()?;
                 let start = Start::days_ago(session, follow.which.days).await?;
-                watch(session, &follow.which, start, !follow.only, false).await.map(|()| None)
+                watch(session, &follow.which, start, !follow.only, false).await.map(|_| None)
             }
             Command::Cancel(which) => which.cancel(session).await.map(Some),
             Command::Result(fetch) => fetch.run(session).await.map(Some),
@@ -195,12 +195,11 @@ impl Run {
         ensure!(!session.options.dry_run, "a dry run has no result: `muster task create --dry-run` prints the cost");
         room(&self.out).context("nothing was paid")?;
         let Created { id, start } = self.task.create(session, true).await?.context("the contract told of no task")?;
-        let (which, block) = (Which { id, days: 1.0 }, start.block);
+        let which = Which { id, days: 1.0 };
         if self.stream {
             return stream::read(session, &which, start, &self.task.stores, Some(&self.out)).await;
         }
-        watch(session, &which, start, true, false).await?;
-        let events = which.events_from(session, block).await?;
+        let events = watch(session, &which, start, true, false).await?;
         fetch(session, id, &events, &self.task.stores, &self.out).await.map(Some)
     }
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
@@ -11,8 +13,10 @@ use muster_client::{
     digest_of, observe, pause, seal_result, show_amount, Account, Bounds, Endpoints, IMuster, Muster, Private, Request, Sender,
     Sending, Settings, Stores,
 };
+use muster_fleet::wire::before;
 use muster_fleet::world::{stranger, World, LEAST, STAKE_UNIT, UPGRADE_DELAY};
 use serde_json::Value;
+use tokio::sync::Notify;
 
 const DIGEST: &str = "0x0707070707070707070707070707070707070707070707070707070707070707";
 
@@ -660,6 +664,80 @@ async fn a_task_is_followed_although_the_node_of_the_chain_is_away_for_a_while()
     // Not without end, and not where none has ever answered.
     open.send(false).unwrap();
     person.fails(4, &["task", "watch", &id]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_a_node_does_not_know_yet_is_not_given_up_and_so_not_paid_twice() {
+    let mut site = Site::new(&[]).await;
+    let operator = site.operator().await;
+    let mut person = site.person(10_000_000).await;
+    let old = format!("{:#x}", person.done(&["network"])["block"].as_u64().unwrap());
+    // From the first question about events on it is behind for a while.
+    let begun = Arc::new(OnceLock::new());
+    let change = move |mut asked: Value| {
+        let (begun, old) = (begun.clone(), old.clone());
+        async move {
+            let method = asked["method"].as_str().unwrap().to_string();
+            if method == "eth_getLogs" {
+                begun.get_or_init(Instant::now);
+            }
+            if begun.get().is_some_and(|begun| begun.elapsed() < Duration::from_secs(2)) {
+                if method == "eth_getLogs" {
+                    return Err(serde_json::json!({ "jsonrpc": "2.0", "id": asked["id"], "result": [] }));
+                } else if method == "eth_call" {
+                    asked["params"][1] = old.into();
+                }
+            }
+            Ok(asked)
+        }
+    };
+    person.url = before(&person.url, change).await;
+    let mut follow = person
+        .command(&["task", "create", "--input-digest", DIGEST, "--fee", "70000", "--follow"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(follow.stdout.take().unwrap())).map(Result::unwrap);
+    while !lines.next().expect("it ends before the task began").contains("TaskStarted") {}
+    operator.answers(1).await;
+    assert!(lines.any(|line| line.contains("TaskSucceeded")));
+    assert!(follow.wait().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_a_reorganisation_made_anothers_is_not_followed() {
+    let mut site = Site::new(&[]).await;
+    site.operator().await;
+    let (mut person, other) = (site.person(10_000_000).await, site.person(10_000_000).await);
+    let rpc = async |method: &str, params: Value| -> Value { site.world.muster.endpoints().ask(method, params).await.unwrap() };
+    let snapshot = rpc("evm_snapshot", serde_json::json!([])).await;
+    // The first question about events waits until the chain was reorganised.
+    let (asks, over) = (Arc::new(Notify::new()), tokio::sync::watch::channel(false).0);
+    let (asked_for, done) = (asks.clone(), over.subscribe());
+    let change = move |asked: Value| {
+        let (asks, mut done) = (asked_for.clone(), done.clone());
+        async move {
+            if asked["method"] == "eth_getLogs" {
+                asks.notify_one();
+                done.wait_for(|over| *over).await.unwrap();
+            }
+            Ok(asked)
+        }
+    };
+    person.url = before(&person.url, change).await;
+    let follow = person
+        .command(&["task", "create", "--input-digest", DIGEST, "--fee", "70000", "--follow"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    tokio::time::timeout(Duration::from_mins(5), asks.notified()).await.expect("it does not follow");
+    assert_eq!(rpc("evm_revert", serde_json::json!([snapshot])).await, true);
+    assert_eq!(task(&other, "80000"), 1);
+    over.send_replace(true);
+    let output = follow.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("a reorganisation of the chain made task 1 another one"), "{said}");
 }
 
 #[tokio::test]

@@ -1,10 +1,13 @@
 //! The way to the node or to a store, which can be cut, takes its time, and counts requests over it.
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use muster_client::fetcher;
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -75,6 +78,32 @@ impl Wire {
     pub fn is_cut(&self, cut: bool) {
         self.whole.send_replace(!cut);
     }
+}
+
+/// The URL of an endpoint before another, by HTTP. It passes on a request as `change` leaves it, or gives an answer of its own in the error.
+pub async fn before<Changed>(to: &str, change: impl Fn(Value) -> Changed + Clone + Send + Sync + 'static) -> String
+where
+    Changed: Future<Output = Result<Value, Value>> + Send,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (client, to) = (fetcher().unwrap(), to.to_string());
+    let answer = move |body: String| {
+        let (client, to) = (client.clone(), to.clone());
+        let changed = change(serde_json::from_str(&body).unwrap());
+        async move {
+            match changed.await {
+                Ok(asked) => {
+                    let asked = client.post(to).header("content-type", "application/json").body(asked.to_string());
+                    asked.send().await.unwrap().text().await.unwrap()
+                }
+                Err(answer) => answer.to_string(),
+            }
+        }
+    };
+    let app = axum::Router::new().route("/", axum::routing::post(answer));
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    url
 }
 
 /// Passes bytes on, each part so much later, until one of the sides has enough.
