@@ -269,7 +269,7 @@ impl Answers {
         let group = self.shared.chain.muster.read(IMuster::groupCall { place: job.place }).await?;
         let member = group.members.iter().find(|member| member.node == self.number);
         let Some(member) = member.filter(|_| group.id == job.task) else {
-            self.gone_from_chain(job)?;
+            self.find_group(job).await?;
             return Ok(None);
         };
         self.seen(job);
@@ -366,16 +366,21 @@ impl Answers {
             Some(5) => self.form(head).await,
             _ => {
                 // Validated, and by now in a group; or it has ended.
-                let groups = self.shared.chain.groups_of(self.number).await?;
-                match groups.values().find(|group| group.id == job.task) {
-                    Some(group) => {
-                        job.place = group.group;
-                        self.put(job)?;
-                    }
-                    None => self.gone_from_chain(job)?,
-                }
+                self.find_group(job).await?;
                 Ok(None)
             }
+        }
+    }
+
+    /// Notes where a job's group is: after a reorganisation it may have formed at another place. If there is none, the job is gone.
+    async fn find_group(&self, job: &mut Job) -> Result<()> {
+        let groups = self.shared.chain.groups_of(self.number).await?;
+        match groups.values().find(|group| group.id == job.task && group.group != job.place) {
+            Some(group) => {
+                job.place = group.group;
+                self.put(job)
+            }
+            None => self.gone_from_chain(job),
         }
     }
 

@@ -1,6 +1,6 @@
 //! `muster-agent doctor`: finds problems that would stop the agent, with a remedy for each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -183,20 +183,31 @@ pub async fn run(path: &Path) -> Result<()> {
     drop(held);
     stores(&config, &mut found).await;
     let muster = chain(&config, &mut found).await;
+    let mut keys = BTreeMap::new();
     for node in &config.nodes {
         print(format_args!("node {}", node.name));
-        let mut holder = None;
+        let (mut holder, mut own) = (None, None);
         match &muster {
             Some(muster) => {
                 holder = key(node, muster, &mut found).await;
+                own = holder.as_ref().map(|holder| holder.own);
                 terms(node, muster, &mut found).await;
             }
             // Checks without a chain.
             None if node.signer.is_none() => match node.key() {
-                Ok(signer) => good(&format!("key: {}", signer.address())),
+                Ok(signer) => {
+                    good(&format!("key: {}", signer.address()));
+                    own = Some(signer.address());
+                }
                 Err(error) => found.bad(&format!("key: {error:#}"), KEY),
             },
             None => {}
+        }
+        if let Some(other) = own.and_then(|own| keys.insert(own, &node.name)) {
+            found.bad(
+                &format!("key: node {other} has the same"),
+                "give each node a key of its own: one of the two would not begin",
+            );
         }
         let name = machine(&config, node, &mut found).await;
         if let (Some(muster), Some(holder)) = (&muster, &holder) {

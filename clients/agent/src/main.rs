@@ -30,6 +30,7 @@ mod stream;
 mod terms;
 mod work;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -117,6 +118,16 @@ fn lock(config: &Config) -> Result<Lock> {
 async fn fetch(path: &std::path::Path, model: &str) -> Result<()> {
     let config = Config::read(path)?;
     let hub = config.hub.as_ref().context("there is no [hub] in the configuration")?;
+    let folder = hub.folder();
+    // Files of another user would keep the agent from later downloads.
+    if let Ok(there) = std::fs::metadata(&folder) {
+        let (owner, own) = (there.uid(), rustix::process::geteuid().as_raw());
+        ensure!(
+            owner == own,
+            "{} belongs to user {owner}, and the agent could not change another's files: run this by `sudo -u '#{owner}'`",
+            folder.display()
+        );
+    }
     let keep = config.nodes.iter().flat_map(|node| node.models.iter().cloned()).collect();
     for gone in hub.fetch(model, &keep, config.least_free, Duration::MAX).await? {
         observe::print(format_args!("{gone} has made room"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use alloy::sol_types::SolCall;
 use anyhow::Result;
 use futures_util::future::{FutureExt, OptionFuture};
-use muster_client::{Head, IMuster};
+use muster_client::{pause, Head, IMuster};
 use muster_core::record::CALL_MODELS;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -131,6 +131,9 @@ impl Node {
         let answers = &ready.answers;
         for why in [DRAIN, FAILURES] {
             answers.end(why)?;
+        }
+        if ready.settings.terms.is_empty() {
+            answers.end(pause::PRICE)?;
         }
         let (bell, news) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         shared.watch(answers.number, &news);
@@ -547,6 +550,7 @@ impl Node {
                 stage => stage >= Stage::Committed && answered,
             });
             if known.as_ref().is_none_or(|job| given_up(job) && goes_on) {
+                shared.check_created(task.id, task.creator);
                 let mut job = Job::new(number, task.id, task.deadline, task.redundancy, task.group);
                 if matches!(task.status, 4 | 5) {
                     self.rescue(&mut job).await?;

@@ -198,6 +198,8 @@ impl Answers {
                 }
             }
             (5, true) if fit => {
+                // A pause that was only tried is noted, too: the operator's may have come instead.
+                doubt(&self.shared.chain, journal, self.number).await?;
                 let Some(pause) = our_pause(journal, self.number)? else { return Ok(true) };
                 // Once for each pause: if it was done before a crash, the present pause is not the agent's.
                 match self.call(&format!("resume {pause}"), IMuster::resumeCall {}.abi_encode()).await? {

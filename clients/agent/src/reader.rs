@@ -295,6 +295,7 @@ async fn read(shared: &Arc<Shared>) -> Result<()> {
             }
         } else {
             say!("the chain was reorganised");
+            shared.forget_created();
         }
         shared.journal.learn(batch.cursor(), &heard.news)?;
         events.accept(&batch)?;

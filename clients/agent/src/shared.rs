@@ -130,6 +130,19 @@ impl Shared {
         }
     }
 
+    /// Forgets how tasks were created: after a reorganisation their numbers may be others'.
+    pub fn forget_created(&self) {
+        self.created.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Forgets how a task was created if it is another's now: the reader may not have come to the reorganisation yet.
+    pub fn check_created(&self, id: u64, creator: Address) {
+        let mut known = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.get(&id).is_some_and(|created| created.creator != creator) {
+            known.remove(&id);
+        }
+    }
+
     /// How a task was created, according to the chain.
     pub async fn created(&self, id: u64) -> Result<IMuster::TaskCreated> {
         let known = self.created.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();

@@ -663,6 +663,12 @@ async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
     until_status(&site, &agent, 1).await;
     let calls = calls_by(&site, agent.key).await;
     assert_eq!(count::<IMuster::pauseCall>(&calls), count::<IMuster::resumeCall>(&calls));
+    // The pause that it could not pay was tried, not done: a pause that comes now is its operator's.
+    let operator = site.account_of(agent.key, "operator").await;
+    operator.call(IMuster::pauseCall {}, U256::ZERO).await.unwrap();
+    looks_twice(&site, at).await;
+    looks_twice(&site, at).await;
+    assert_eq!(status(&site, &agent).await, 5, "{}", agent.log());
 }
 
 /// The files of an agent's transactions.
@@ -940,6 +946,11 @@ async fn the_doctor_says_what_is_wrong() {
         let (well, found) = text(&agent);
         assert!(!well && found.contains(said), "{said} is not in\n{found}");
     }
+    // A copied block keeps its key.
+    let block = &good[good.find("[[node]]").unwrap()..];
+    std::fs::write(&path, format!("{good}\n{}", block.replace("name = \"gpu0\"", "name = \"gpu1\""))).unwrap();
+    let (well, found) = text(&agent);
+    assert!(!well && found.contains("WRONG  key: node gpu0 has the same"), "{found}");
 }
 
 #[tokio::test]
@@ -1307,34 +1318,45 @@ async fn it_is_paused_while_a_task_waits_that_pays_too_little() {
     // 60 seconds are estimated for a text.
     agent.node_more = "terms = { least = { gpt = \"1000\" }, policies = [\"single\"], calm = 1 }".into();
     agent.configure(&site);
-    let _running = agent.start(None);
+    let mut running = agent.start(None);
     until_status(&site, &agent, 1).await;
     let application = site.account(10_000_000).await;
     let doctor = agent.command(&["doctor"]).output().unwrap();
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(said.contains("terms: the contract asks no node for its terms"), "{said}");
-    // While it runs one that pays enough, a task comes that does not, and would be its next.
     agent.behave("slow 8");
-    let enough = site.task(&application, gpt(0), "enough", 60_000).await;
-    site.until("it runs", async || (agent.runs() == 1).then_some(())).await;
-    let cheap = site.task(&application, gpt(0), "cheap", 59_000).await;
-    let queued = async || {
-        application.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await.unwrap();
-        let events = site.events().await;
-        events
-            .into_iter()
-            .find_map(|event| if let Event::TaskQueued(e) = event { (e.id == cheap).then_some(e.ticket) } else { None })
-    };
-    let ticket = site.until("it is queued", queued).await;
-    succeeds(&site, enough).await;
-    until_status(&site, &agent, 5).await;
-    assert!(agent.log().contains(&format!("task {cheap} brings")), "{}", agent.log());
-    let paused = inputs_by(&site, agent.key).await.into_iter().find_map(|input| muster_client::pause::reasons(&input));
-    assert_eq!(paused.unwrap(), ["price"]);
-    // Its creator takes it back.
-    application.call(IMuster::cancelCall { id: cheap, ticket }, U256::ZERO).await.unwrap();
-    until_status(&site, &agent, 1).await;
-    assert_eq!(agent.runs(), 1, "{}", agent.log());
+    for round in 1..=2 {
+        // While it runs one that pays enough, a task comes that does not, and would be its next.
+        let enough = site.task(&application, gpt(0), &format!("enough {round}"), 60_000).await;
+        site.until("it runs", async || (agent.runs() == round).then_some(())).await;
+        let cheap = site.task(&application, gpt(0), &format!("cheap {round}"), 59_000).await;
+        let queued = async || {
+            application.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await.unwrap();
+            let events = site.events().await;
+            events
+                .into_iter()
+                .find_map(|event| if let Event::TaskQueued(e) = event { (e.id == cheap).then_some(e.ticket) } else { None })
+        };
+        let ticket = site.until("it is queued", queued).await;
+        succeeds(&site, enough).await;
+        until_status(&site, &agent, 5).await;
+        assert!(agent.log().contains(&format!("task {cheap} brings")), "{}", agent.log());
+        let paused = inputs_by(&site, agent.key).await.into_iter().find_map(|input| muster_client::pause::reasons(&input));
+        assert_eq!(paused.unwrap(), ["price"]);
+        if round == 1 {
+            // Its creator takes it back.
+            application.call(IMuster::cancelCall { id: cheap, ticket }, U256::ZERO).await.unwrap();
+            until_status(&site, &agent, 1).await;
+            assert_eq!(agent.runs(), 1, "{}", agent.log());
+        } else {
+            // Its operator gives up the terms.
+            running.kill();
+            agent.node_more.clear();
+            agent.configure(&site);
+            running = agent.start(None);
+            succeeds(&site, cheap).await;
+        }
+    }
 }
 
 #[tokio::test]
