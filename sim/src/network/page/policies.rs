@@ -129,13 +129,13 @@ impl Of<'_> {
         let fewest = |measure: &str| LOADS.map(|load| least(measure, load)).join("; ");
         let values = |measure: &str, load: u32| {
             let values = Way::ALL.map(|way| format!("{} {}", way.name(), show(self.get(way, load, measure))));
-            format!("at load {}: {}", shown(load), values.join(", "))
+            format!("At load {}: {}.", shown(load), values.join(", "))
         };
-        let all = |measure: &str| LOADS.map(|load| values(measure, load)).join("; ");
+        let all = |measure: &str| LOADS.map(|load| values(measure, load)).join(" ");
         let slipped = |load: u32| {
             let of = |way: Way| show(self.get(way, load, "slipped"));
             format!(
-                "at load {} {} % with sampling and {} % with three at once",
+                "At load {}: {} % with sampling, {} % with three at once.",
                 shown(load),
                 of(Way::Sampled),
                 of(Way::Replicated)
@@ -143,13 +143,13 @@ impl Of<'_> {
         };
         let _ = writeln!(
             page,
-            "- **Fewest wrong answers: {}. Least GPU time for a right one: {}.**\n  - Wrong answers among the successful (%), {}\n  \
-             - Seconds of all nodes together for a right answer, {}\n  - Of the answers under policies 1 and 2 alone, wrong are {}",
+            "- **Fewest wrong answers: {}. Least GPU time for a right one: {}.**\n  - Wrong answers among the successful (%). {}\n  \
+             - Seconds of all nodes together for a right answer. {}\n  - Wrong answers of policies 1 and 2 alone. {}",
             fewest("wrong"),
             fewest("spent"),
             all("wrong"),
             all("spent"),
-            LOADS.map(slipped).join("; "),
+            LOADS.map(slipped).join(" "),
         );
     }
 
