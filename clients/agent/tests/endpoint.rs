@@ -32,6 +32,8 @@ struct Endpoint {
     /// The most blocks whose events it gives at once, and milliseconds that it takes for that; 0 for no limit.
     gives: Arc<AtomicU64>,
     takes: Arc<AtomicU64>,
+    /// Whether it takes transactions: 0 if it does.
+    refuses: Arc<AtomicU64>,
     /// Questions about events.
     asked: Arc<AtomicU64>,
 }
@@ -42,14 +44,19 @@ fn number(value: &Value) -> u64 {
 
 impl Endpoint {
     async fn start(to: &str) -> Self {
-        let [shows, lags, gives, takes, asked] = [(); 5].map(|()| Arc::<AtomicU64>::default());
+        let [shows, lags, gives, takes, refuses, asked] = [(); 6].map(|()| Arc::<AtomicU64>::default());
         let (newest, late, most, slow, count) = (shows.clone(), lags.clone(), gives.clone(), takes.clone(), asked.clone());
+        let closed = refuses.clone();
         let change = move |mut asked: Value| {
-            let [newest, late, most, slow] = [&newest, &late, &most, &slow].map(|one| one.load(Ordering::SeqCst));
+            let [newest, late, most, slow, closed] =
+                [&newest, &late, &most, &slow, &closed].map(|one| one.load(Ordering::SeqCst));
             let count = count.clone();
             async move {
                 let method = asked["method"].as_str().unwrap().to_string();
                 let answer = |result: Value| Err(json!({ "jsonrpc": "2.0", "id": 1, "result": result }));
+                if closed > 0 && method == "eth_sendRawTransaction" {
+                    return Err(json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32000, "message": "not now" } }));
+                }
                 if newest > 0 {
                     if method == "eth_blockNumber" {
                         return answer(json!(format!("{newest:#x}")));
@@ -87,16 +94,15 @@ impl Endpoint {
                 Ok(asked)
             }
         };
-        Self { url: before(to, change).await, shows, lags, gives, takes, asked }
+        Self { url: before(to, change).await, shows, lags, gives, takes, refuses, asked }
     }
 }
 
-/// An agent behind such an endpoint, whose node may be drawn. It makes draws that nobody else has made for so many seconds.
-async fn working(site: &mut Site, drive_within: u32) -> (Endpoint, Agent, Running) {
+/// An agent behind such an endpoint, whose node may be drawn.
+async fn working(site: &mut Site) -> (Endpoint, Agent, Running) {
     let endpoint = Endpoint::start(&site.url).await;
     let mut agent = site.agent("gpu0").await;
     agent.url.clone_from(&endpoint.url);
-    agent.drive_within = drive_within;
     agent.configure(site);
     let running = agent.start(None);
     status(site, &agent, 1).await;
@@ -135,7 +141,7 @@ async fn draw(site: &Site, agent: &Agent, by: &Account) {
 #[tokio::test]
 async fn what_an_endpoint_did_not_show_for_minutes_is_revealed_when_it_shows_it() {
     let mut site = Site::new(&[("sampleBps", 0)]).await;
-    let (endpoint, agent, mut running) = working(&mut site, 0).await;
+    let (endpoint, agent, mut running) = working(&mut site).await;
     let application = site.account(1_000_000).await;
     let before = head(&site).await;
     running.kill();
@@ -155,7 +161,7 @@ async fn what_an_endpoint_did_not_show_for_minutes_is_revealed_when_it_shows_it(
 #[tokio::test]
 async fn a_task_that_came_with_a_commitment_is_kept_while_an_endpoint_shows_the_one_before() {
     let mut site = Site::new(&[("scorePool", 3)]).await;
-    let (endpoint, agent, _running) = working(&mut site, 0).await;
+    let (endpoint, agent, _running) = working(&mut site).await;
     let own = site.node_of(agent.key).await;
     for node in [own + 1, own + 2] {
         let join = IMuster::joinCall { gpuName: format!("the GPU of {node}"), vram: VRAM, models: vec![] };
@@ -198,13 +204,16 @@ async fn a_search_longer_than_a_task_may_take_is_an_error_in_time() {
     if !site.world.travels("a_search_longer_than_a_task_may_take_is_an_error_in_time") {
         return;
     }
-    let (endpoint, agent, mut running) = working(&mut site, 86_400).await;
+    let (endpoint, agent, mut running) = working(&mut site).await;
     let application = site.account(1_000_000).await;
+    // So that it does not make the draw itself meanwhile.
+    endpoint.refuses.store(1, Ordering::SeqCst);
     let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "long ago", 70_000).await;
     let created = head(&site).await;
     // So that it does not meet the event again when it goes on reading.
     site.until("it has read of the task", async || unread(&agent).filter(|next| *next > created)).await;
     running.kill();
+    endpoint.refuses.store(0, Ordering::SeqCst);
     site.world.node.unwrap().chain().mine(12_000, 0).unwrap();
     draw(&site, &agent, &application).await;
     endpoint.gives.store(10, Ordering::SeqCst);
