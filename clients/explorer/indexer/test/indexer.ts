@@ -13,10 +13,14 @@ export class Indexer {
   async sql(sql: string, params: Value[] = []): Promise<Row[]> {
     const asked = new URL("/sql/db", this.url);
     asked.searchParams.set("sql", JSON.stringify({ json: { sql, params } }));
-    const response = await fetch(asked);
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${sql}: ${response.status} ${text}`);
-    return JSON.parse(text).rows;
+    for (let tries = 0; ; tries++) {
+      const response = await fetch(asked);
+      const text = await response.text();
+      if (response.ok) return JSON.parse(text).rows;
+      // While a reorganisation's rows are undone they are locked, and Ponder lets a reader wait for half a second.
+      if (tries >= 60 || !text.includes("lock timeout")) throw new Error(`${sql}: ${response.status} ${text}`);
+      await sleep(500);
+    }
   }
 
   /** All rows of a table, page by page in the order of its key. */
