@@ -256,22 +256,18 @@ pub async fn watch(session: &Session, which: &Which, start: Start, drive: bool, 
         // A reorganisation may have undone those that are not told again.
         events.retain(|past| past.block < next);
         for past in new {
-            if !shown.insert((past.log.block_hash, past.transaction, past.log.log_index)) {
-                events.push(past);
-                continue;
-            }
-            let text = format!("block {}: {}", past.block, abi::describe(&past.event));
-            if session.options.json {
-                session.say(&Report { json: event_json(&past.log), text });
-            } else if seen == Some(past.transaction) {
-                // Its report has them.
-            } else if aside {
-                eprintln!("muster: {text}");
-            } else {
-                session.say(&Report { json: event_json(&past.log), text });
+            if shown.insert((past.log.block_hash, past.transaction, past.log.log_index)) {
+                changed = Instant::now();
+                let text = format!("block {}: {}", past.block, abi::describe(&past.event));
+                // People have seen those of this transaction in its report.
+                let reported = seen == Some(past.transaction) && !session.options.json;
+                if aside && !session.options.json && !reported {
+                    eprintln!("muster: {text}");
+                } else if !reported {
+                    session.say(&Report { json: event_json(&past.log), text });
+                }
             }
             events.push(past);
-            changed = Instant::now();
         }
         next = from.max(head.saturating_sub(AGAIN));
         if !events.is_empty() {

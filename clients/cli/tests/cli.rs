@@ -13,7 +13,7 @@ use muster_client::{
     digest_of, observe, pause, seal_result, show_amount, Account, Bounds, Endpoints, IMuster, Muster, Private, Request, Sender,
     Sending, Settings, Stores,
 };
-use muster_fleet::wire::before;
+use muster_fleet::wire::{before, Wire};
 use muster_fleet::world::{stranger, World, LEAST, STAKE_UNIT, UPGRADE_DELAY};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -615,36 +615,13 @@ async fn a_task_that_is_followed_says_each_event_once() {
     }
 }
 
-/// Another address of a node, and the switch that breaks all connections to it and takes no new ones.
-async fn gate(to: &str) -> (String, tokio::sync::watch::Sender<bool>) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let to = to.trim_start_matches("http://").trim_end_matches('/').to_string();
-    let (open, sees) = tokio::sync::watch::channel(true);
-    tokio::spawn(async move {
-        while let Ok((mut near, _)) = listener.accept().await {
-            let (to, mut sees) = (to.clone(), sees.clone());
-            tokio::spawn(async move {
-                if *sees.borrow_and_update() {
-                    let mut far = tokio::net::TcpStream::connect(to).await.unwrap();
-                    tokio::select! {
-                        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
-                        _ = sees.changed() => {}
-                    }
-                }
-            });
-        }
-    });
-    (url, open)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_is_followed_although_the_node_of_the_chain_is_away_for_a_while() {
     let mut site = Site::new(&[]).await;
     let operator = site.operator().await;
     let mut person = site.person(10_000_000).await;
-    let (url, open) = gate(&person.url).await;
-    person.url = url;
+    let wire = Wire::start(&person.url).await;
+    person.url.clone_from(&wire.url);
     let id = task(&person, "70000").to_string();
     let mut watch = person
         .command(&["task", "watch", &id, "--only", "--wait", "60"])
@@ -654,15 +631,15 @@ async fn a_task_is_followed_although_the_node_of_the_chain_is_away_for_a_while()
         .unwrap();
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watch.stdout.take().unwrap())).map(Result::unwrap);
     while !lines.next().expect("it ends before the task began").contains("TaskStarted") {}
-    open.send(false).unwrap();
+    wire.is_cut(true);
     let mut said = std::io::BufRead::lines(std::io::BufReader::new(watch.stderr.take().unwrap())).map(Result::unwrap);
     assert!(said.any(|line| line.contains("no node answers") && line.contains("asked again for 60 s")), "it does not notice");
     operator.answers(id.parse().unwrap()).await;
-    open.send(true).unwrap();
+    wire.is_cut(false);
     assert!(lines.any(|line| line.contains("TaskSucceeded")));
     assert!(watch.wait().unwrap().success());
     // Not without end, and not where none has ever answered.
-    open.send(false).unwrap();
+    wire.is_cut(true);
     person.fails(4, &["task", "watch", &id]);
 }
 
