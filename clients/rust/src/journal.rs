@@ -240,7 +240,7 @@ impl Journal {
 
     /// All unfinished entries, in order.
     pub fn unfinished(&self) -> Vec<u64> {
-        self.entries.values().filter(|entry| !entry.is_over()).map(|entry| entry.nonce).collect()
+        self.due(u64::MAX)
     }
 
     /// The unfinished entries, and those in a block whose number an account that has used `count` of them has yet to use, in order.
