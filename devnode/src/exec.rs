@@ -101,7 +101,7 @@ pub(crate) struct Exec {
     pub ctx: Ctx,
     pub block: Block,
     pub origin: Address,
-    pub gas_price: u128,
+    pub offered: u128,
     /// Frames open per acting account, delegate calls aside: more than one is re-entry.
     pub acting: HashMap<Address, u32>,
     /// Callers of the open frames, outermost first.
@@ -231,7 +231,7 @@ pub(crate) fn transact(
     let set_code = set_codes(&mut exec, tx);
     let mut gas_left = tx.gas_limit - intrinsic;
     let mut held = 0;
-    if !tx.is_call {
+    if !tx.is_call || tx.is_estimate {
         let max = if config.arbos >= 50 { MAX_TX_GAS.saturating_sub(intrinsic) } else { MAX_TX_GAS };
         held = gas_left.saturating_sub(max);
         gas_left -= held;
@@ -447,7 +447,7 @@ fn open(config: &Config, callees: &Arc<dyn Callees>, state: State, block: &Block
             moved: block.moved_precompiles.to_vec(),
         },
         origin: tx.caller,
-        gas_price: tx.gas_price,
+        offered: tx.offered,
         acting: HashMap::new(),
         callers: vec![],
         pages_open: 0,

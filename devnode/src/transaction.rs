@@ -68,12 +68,16 @@ pub struct TxCtx {
     pub gas_limit: u64,
     /// Wei per gas the sender pays: the base fee for a transaction (ArbOS gives tips back), 0 for a call.
     pub gas_price: u128,
+    /// Wei per gas the sender offers: the base fee and the tip, up to the cap. Programs are told this one, EVM code what is paid.
+    pub offered: u128,
     /// `None` is not checked.
     pub nonce: Option<u64>,
     /// Accounts and slots warmed beforehand (EIP-2930).
     pub access_list: Vec<(Address, Vec<B256>)>,
     /// `eth_call` and `eth_estimateGas`: senders with code are let through, the gas price may be 0.
     pub is_call: bool,
+    /// `eth_estimateGas`: as much gas as a transaction's execution may take, which a call's is not held to.
+    pub is_estimate: bool,
     /// Accounts that set their code (EIP-7702).
     pub authorizations: Vec<SignedAuthorization>,
     /// The recording to make in [`Outcome::trace`].

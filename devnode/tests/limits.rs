@@ -197,4 +197,5 @@ fn ranges_of_logs_end_with_the_chain() {
     assert_eq!(logs(json!("0x63"), json!("0x64"))["error"], invalid("block range extends beyond current head block"));
     assert_eq!(logs(json!("0x6"), json!("latest"))["error"], invalid("invalid block range params"));
     assert_eq!(logs(json!("0x3"), json!("0x2"))["error"], invalid("invalid block range params"));
+    assert_eq!(logs(json!("0x3"), json!("pending"))["error"]["message"], "pending logs are not supported");
 }

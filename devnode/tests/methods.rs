@@ -272,10 +272,13 @@ fn overrides_of_the_block_and_of_precompiles() {
     let node = start();
     let code = node.deploy(BLOCK);
     let hash = B256::repeat_byte(0xab);
+    // L1's number is 11 then.
+    node.ok("evm_increaseTime", json!([120]));
+    node.ok("evm_mine", json!([]));
     let seen = bytes(&node.ok(
         "eth_call",
         json!([{"to": code, "data": word(5)}, "latest", {}, {
-            "prevRandao": word(99), "number": "0x9", "blockHash": {"5": hash}, "blobBaseFee": "0x1"
+            "difficulty": "0x63", "prevRandao": word(98), "number": "0x9", "blockHash": {"5": hash}, "blobBaseFee": "0x1"
         }]),
     ));
     assert_eq!(U256::from_be_slice(&seen[..32]), U256::from(99));

@@ -230,7 +230,7 @@ fn bad_transactions_are_refused_in_go_ethereum_s_words() {
     let elsewhere = TxEip1559 { chain_id: 1, ..plain(1) };
     assert_eq!(node.refuse_raw(&sign(elsewhere, &dev())), "invalid sender: invalid chain id for signer: have 1 want 412346");
     let vast = TxEip1559 { gas_limit: 1 << 51, ..plain(1) };
-    assert_eq!(node.refuse_raw(&sign(vast, &dev())), "exceeds block gas limit");
+    assert_eq!(node.refuse_raw(&sign(vast, &dev())), "tx fee (2251799.81 ether) exceeds the configured cap (1.00 ether)");
     // A signature that recovers to nobody.
     let broken: TxEnvelope = plain(1).into_signed(alloy_primitives::Signature::new(U256::ZERO, U256::ZERO, false)).into();
     assert!(node.refuse_raw(&broken).starts_with("invalid sender"));
@@ -349,6 +349,12 @@ fn other_failures_of_calls() {
     assert_eq!(node.err("eth_call", json!([{"to": spin, "gas": "0x100000"}])), (-32000, "out of gas".into()));
     let (code, message) = node.err("eth_estimateGas", json!([{"to": spin, "gas": "0x100000"}]));
     assert_eq!((code, message), (-32000, "gas required exceeds allowance (1048576)".into()));
+    // A call may have more gas than a transaction can use, and an estimate may not. It fails with 33,000,000 or less.
+    let greedy = node.deploy(&hex!("6301f78a40 5a 11 600b 57 fe 5b 00"));
+    assert_eq!(node.ok("eth_call", json!([{"to": greedy}])), "0x");
+    assert!(node.err("eth_estimateGas", json!([{"to": greedy}])).1.contains("invalid opcode"));
+    // Nothing that NodeInterface refuses has an estimate.
+    assert_eq!(node.err("eth_estimateGas", json!([{"to": Address::with_last_byte(0xc8), "data": "0x12345678"}])).0, -32000);
     let (_, message) = node.err("eth_call", json!([{"to": spin, "gas": "0x5207"}]));
     assert!(message.contains("intrinsic gas too low"), "{message}");
     let (_, message) = node.err("eth_call", json!([{"to": spin, "data": "0x01", "input": "0x02"}]));
@@ -450,10 +456,13 @@ fn overrides_apply_to_one_call_only() {
     assert!(message.contains("has both 'state' and 'stateDiff'"), "{message}");
     assert_eq!(call(json!({})), word(0));
     assert_eq!(node.ok("eth_getCode", json!([ghost])), "0x");
-    // Block overrides.
+    // Block overrides. The number is L2's: `block.number` stays.
     let clock = node.deploy(CLOCK);
-    let seen = node.ok("eth_call", json!([{"to": clock}, "latest", {}, {"time": "0x77", "number": "0x88"}]));
-    assert_eq!(seen.as_str().unwrap(), format!("0x{:064x}{:064x}", 0x77, 0x88));
+    let over = json!({"time": "0x77", "number": "0x88"});
+    let seen = node.ok("eth_call", json!([{"to": clock}, "latest", {}, over]));
+    assert_eq!(seen.as_str().unwrap(), format!("0x{:064x}{:064x}", 0x77, 1));
+    let number = json!({"to": Address::with_last_byte(0x64), "data": hex::encode_prefixed(&keccak256("arbBlockNumber()")[..4])});
+    assert_eq!(node.ok("eth_call", json!([number, "latest", {}, over])), format!("{:#066x}", 0x88));
 }
 
 #[test]
@@ -694,6 +703,43 @@ fn programs_expire_as_time_travels_and_are_activated_again() {
     assert!(code == -32000 && message.starts_with("error ProgramExpired("), "{message}");
     activate(&node, program);
     assert_eq!(node.ok("eth_call", json!([{"to": program}])), "0x");
+}
+
+#[test]
+fn programs_are_told_the_price_that_was_offered() {
+    let node = start();
+    let text = r#"(module (memory (export "memory") 1 1)
+        (func (export "user_entrypoint") (param i32) (result i32)
+            (call $tx_gas_price (i32.const 0)) (call $write_result (i32.const 0) (i32.const 32)) i32.const 0))"#;
+    let program = program(&node, text);
+    let evm = node.deploy(&hex!("3a60005260206000f3"));
+    let price = |gwei_tenths: u128| json!(format!("{:#066x}", gwei_tenths * GWEI / 10));
+    let (capped, tipped) = (3 * GWEI, GWEI);
+    let offer = |to: Address| json!([{"from": dev().address(), "to": to, "maxFeePerGas": format!("{capped:#x}"), "maxPriorityFeePerGas": format!("{tipped:#x}")}]);
+    assert_eq!((node.ok("eth_call", offer(program)), node.ok("eth_call", offer(evm))), (price(11), price(1)));
+    assert_eq!(
+        node.ok("eth_call", json!([{"from": dev().address(), "to": program, "gasPrice": format!("{capped:#x}")}])),
+        price(30)
+    );
+    assert_eq!(node.ok("eth_call", json!([{"to": program}])), price(0));
+    let hash = node.ok("eth_sendTransaction", offer(program));
+    let traced = node.ok("debug_traceTransaction", json!([hash, {"tracer": "callTracer"}]));
+    assert_eq!(traced["output"], price(11));
+    // A transaction shows what was offered, and its receipt what was paid.
+    let shown = |method: &str, field: &str| number(&node.ok(method, json!([hash]))[field]);
+    assert_eq!(u128::from(shown("eth_getTransactionByHash", "gasPrice")), 11 * GWEI / 10);
+    assert_eq!(u128::from(shown("eth_getTransactionReceipt", "effectiveGasPrice")), GWEI / 10);
+}
+
+#[test]
+fn a_signed_transaction_is_as_large_and_as_dear_as_a_sequencer_takes() {
+    let node = start();
+    let dear = |gas_limit: u64| sign(TxEip1559 { gas_limit, max_fee_per_gas: 100 * GWEI, ..plain(0) }, &dev());
+    assert_eq!(node.refuse_raw(&dear(30_000_000)), "tx fee (3.00 ether) exceeds the configured cap (1.00 ether)");
+    let long = |bytes: usize| sign(TxEip1559 { gas_limit: 5_000_000, input: vec![1; bytes].into(), ..plain(0) }, &dev());
+    assert_eq!(node.refuse_raw(&long(95_000)), "oversized data");
+    node.send_raw(&long(94_800));
+    node.send_raw(&sign(TxEip1559 { gas_limit: 10_000_000, max_fee_per_gas: 100 * GWEI, ..plain(1) }, &dev()));
 }
 
 #[test]

@@ -96,7 +96,9 @@ mod with_ethers {
         let probe = deploy(client.clone()).await;
         let ws = Provider::<Ws>::connect(node.ws_url()).await.unwrap();
         let mut heads = ws.subscribe_blocks().await.unwrap();
-        let mut logs = ws.subscribe_logs(&Filter::new().address(probe.address())).await.unwrap();
+        let filter = Filter::new().address(probe.address());
+        let mut logs = ws.subscribe_logs(&filter).await.unwrap();
+        let mut of_the_past = ws.subscribe_logs(&filter.from_block(0).to_block(1)).await.unwrap();
         for by in 1..=3u64 {
             probe.method::<_, U256>("count", U256::from(by)).unwrap().send().await.unwrap().await.unwrap();
             let head = heads.next().await.unwrap();
@@ -104,8 +106,9 @@ mod with_ethers {
             let log = logs.next().await.unwrap();
             assert_eq!(log.block_hash, head.hash);
         }
+        assert!(tokio::time::timeout(Duration::from_millis(50), of_the_past.next()).await.is_err());
         // Dropping unsubscribes; ethers' own `unsubscribe` sends an id that the node has never given.
-        drop((heads, logs));
+        drop((heads, logs, of_the_past));
         assert_eq!(ws.get_block_number().await.unwrap(), 4u64.into());
     }
 

@@ -120,6 +120,7 @@ pub(super) fn context(tx: &Recovered<TxEnvelope>, base_fee: u64) -> TxCtx {
         gas_limit: tx.gas_limit(),
         // ArbOS charges the base fee, whatever is offered above it.
         gas_price: base_fee.into(),
+        offered: tx.effective_gas_price(Some(base_fee)),
         nonce: Some(tx.nonce()),
         access_list: tx.access_list().into_iter().flat_map(|l| l.0.iter().map(|i| (i.address, i.storage_keys.clone()))).collect(),
         authorizations: tx.authorization_list().unwrap_or_default().to_vec(),

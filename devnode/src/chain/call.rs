@@ -78,18 +78,15 @@ impl Scene {
         Ok(())
     }
 
-    /// Changes the block as a call asks for it. Difficulty and price of blobs have no instruction on Arbitrum that
-    /// would tell them.
+    /// Changes the block as a call asks for it. As on Nitro the number is L2's, which `block.number` does not tell, and
+    /// `prevrandao` is the difficulty. The price of blobs has no instruction on Arbitrum that would tell it.
     pub(super) fn override_block(&mut self, overrides: &BlockOverrides) {
         let setting = &mut self.setting;
-        if let Some(number) = overrides.number {
-            // Callers expect `block.number` to move.
-            setting.l1_number = number.saturating_to();
-        }
+        setting.number = overrides.number.map_or(setting.number, |n| n.saturating_to());
         setting.timestamp = overrides.time.unwrap_or(setting.timestamp);
         setting.gas_limit = overrides.gas_limit.unwrap_or(setting.gas_limit);
         setting.coinbase = overrides.coinbase.unwrap_or(setting.coinbase);
-        setting.prevrandao = overrides.random.unwrap_or(setting.prevrandao);
+        setting.prevrandao = overrides.difficulty.map_or(setting.prevrandao, B256::from);
         setting.base_fee = overrides.base_fee.map_or(setting.base_fee, |f| f.saturating_to());
         for (number, hash) in overrides.block_hash.iter().flatten() {
             self.state.l1_hashes.override_hash(*number, *hash);
@@ -222,6 +219,9 @@ impl Chain {
             gas_limit: request.gas.unwrap_or(CALL_GAS).min(CALL_GAS),
             // ArbOS charges the base fee, whatever is offered above it.
             gas_price: price.min(base_fee),
+            offered: request
+                .gas_price
+                .unwrap_or_else(|| price.min(base_fee.saturating_add(request.max_priority_fee_per_gas.unwrap_or(0)))),
             nonce: None,
             access_list: request
                 .access_list
@@ -230,6 +230,7 @@ impl Chain {
                 .collect(),
             authorizations: request.authorization_list.clone().unwrap_or_default(),
             is_call: true,
+            is_estimate: false,
             trace: TraceRequest::Nothing,
         })
     }
@@ -291,6 +292,7 @@ impl Chain {
         let scene = self.scene(at, overrides, block_overrides)?;
         let block = scene.block();
         let mut tx = self.call_context(request, scene.setting.base_fee)?;
+        tx.is_estimate = true;
         tx.gas_limit = request.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(CALL_GAS).min(CALL_GAS);
         // A sender that names a price must be able to pay; the limit is lowered to the sender's funds.
         let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);

@@ -16,6 +16,10 @@ pub const BLOCK_GAS_LIMIT: u64 = 1 << 50;
 pub const CALL_GAS: u64 = 50_000_000;
 /// Gas limit of an unsigned in-process transaction that names none: the most one transaction may use.
 pub const TX_GAS: u64 = 32_000_000;
+/// Most bytes of a signed transaction, as Nitro's sequencer has it.
+pub(super) const MAX_TX_BYTES: usize = 95_000;
+/// Most wei that all gas of a signed transaction may come to at its cap: the default of go-ethereum's endpoints, 1 ether.
+pub(super) const MAX_FEE: U256 = U256::from_limbs([1_000_000_000_000_000_000, 0, 0, 0]);
 /// Seconds between two L1 blocks, by which `block.number` advances.
 pub const L1_BLOCK_TIME: u64 = 12;
 /// Most empty blocks one request may mine.

@@ -1,8 +1,8 @@
 //! Why something was refused. The words are go-ethereum's where it has any.
 
-use alloy_primitives::{Address, Bytes, B256};
+use alloy_primitives::{Address, Bytes, B256, U256};
 
-use super::config::{MAX_EMPTY_BLOCKS, MAX_LOG_BYTES};
+use super::config::{MAX_EMPTY_BLOCKS, MAX_FEE, MAX_LOG_BYTES};
 use crate::evm::TxError;
 
 /// Why a transaction was not taken. The words are go-ethereum's.
@@ -25,6 +25,12 @@ pub enum SendError {
         /// Chain id of this chain.
         want: u64,
     },
+    /// More bytes than the sequencer takes.
+    #[error("oversized data")]
+    Oversized,
+    /// All its gas at its cap comes to more than an endpoint passes on.
+    #[error("tx fee ({:.2} ether) exceeds the configured cap ({:.2} ether)", f64::from(*.0) / 1e18, f64::from(MAX_FEE) / 1e18)]
+    FeeTooHigh(U256),
     /// More than a block can hold.
     #[error("exceeds block gas limit")]
     GasLimit,

@@ -11,7 +11,7 @@ use alloy_rpc_types_eth::BlockId;
 use alloy_signer::SignerSync;
 
 use super::block::{self, hashes_of, l1_number, Setting, PREVRANDAO};
-use super::config::{MAX_EMPTY_BLOCKS, MIN_INTERVAL, TX_GAS};
+use super::config::{MAX_EMPTY_BLOCKS, MAX_FEE, MAX_TX_BYTES, MIN_INTERVAL, TX_GAS};
 use super::error::CallError;
 use super::journal::{Op, SentTx};
 use super::pool::Pool;
@@ -176,6 +176,13 @@ impl Chain {
             return Err(SendError::UnsupportedType);
         }
         let tx = TxEnvelope::decode_2718_exact(bytes).map_err(|e| SendError::Malformed(e.to_string()))?;
+        let fee = U256::from(tx.max_fee_per_gas()).saturating_mul(U256::from(tx.gas_limit()));
+        if fee > MAX_FEE {
+            return Err(SendError::FeeTooHigh(fee));
+        }
+        if bytes.len() > MAX_TX_BYTES {
+            return Err(SendError::Oversized);
+        }
         if let Some(have) = tx.chain_id().filter(|id| *id != self.config().chain_id) {
             return Err(SendError::WrongChain { have, want: self.config().chain_id });
         }

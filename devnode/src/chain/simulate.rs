@@ -67,7 +67,7 @@ impl Chain {
         let mut left = CALL_GAS;
         let mut simulated: Vec<Simulated> = Vec::new();
         let mut bytes = 0;
-        for (block, filler) in in_order(payload.block_state_calls, &base)? {
+        for block in in_order(payload.block_state_calls, &base)? {
             let overrides = block.block_overrides.clone().unwrap_or_default();
             let parent = simulated.last().map_or(&*base, |(block, _)| block);
             let timestamp = overrides.time.unwrap_or_default();
@@ -82,12 +82,7 @@ impl Chain {
                 coinbase: parent.header.beneficiary,
                 prevrandao: PREVRANDAO,
             };
-            // Callers expect `block.number` to move; without a number of its own a block has L1's.
-            let l1_number = scene.setting.l1_number;
             scene.override_block(&overrides);
-            if filler.number_is_ours {
-                scene.setting.l1_number = l1_number;
-            }
             scene.recent = Arc::new(hashes.clone());
             if let Some(overrides) = &block.state_overrides {
                 scene.override_state(overrides)?;
@@ -163,13 +158,8 @@ struct Flags {
     transfers: bool,
 }
 
-/// The fields that were filled in.
-struct Filler {
-    number_is_ours: bool,
-}
-
 /// Blocks with numbers and times, and with empty ones where numbers were left out.
-fn in_order(blocks: Vec<SimBlock>, base: &MinedBlock) -> Result<Vec<(SimBlock, Filler)>, CallError> {
+fn in_order(blocks: Vec<SimBlock>, base: &MinedBlock) -> Result<Vec<SimBlock>, CallError> {
     let mut ordered = Vec::new();
     let (first, mut number, mut time) = (base.header.number, base.header.number, base.header.timestamp);
     let numbered = |number: u64, time: u64| BlockOverrides {
@@ -183,7 +173,6 @@ fn in_order(blocks: Vec<SimBlock>, base: &MinedBlock) -> Result<Vec<(SimBlock, F
             Some(wanted) => u64::try_from(wanted).unwrap_or(u64::MAX),
             None => number.saturating_add(1),
         };
-        let number_is_ours = overrides.number.is_none();
         if wanted <= number {
             return refuse(-38020, format!("block numbers must be in order: {wanted} <= {number}"));
         }
@@ -194,7 +183,7 @@ fn in_order(blocks: Vec<SimBlock>, base: &MinedBlock) -> Result<Vec<(SimBlock, F
             number += 1;
             time = time.saturating_add(BLOCK_TIME);
             let empty = SimBlock { block_overrides: Some(numbered(number, time)), ..SimBlock::default() };
-            ordered.push((empty, Filler { number_is_ours: true }));
+            ordered.push(empty);
         }
         number = wanted;
         let next = *overrides.time.get_or_insert(time.saturating_add(BLOCK_TIME));
@@ -203,7 +192,7 @@ fn in_order(blocks: Vec<SimBlock>, base: &MinedBlock) -> Result<Vec<(SimBlock, F
         }
         time = next;
         overrides.number = Some(U256::from(number));
-        ordered.push((block, Filler { number_is_ours }));
+        ordered.push(block);
     }
     Ok(ordered)
 }

@@ -7,7 +7,7 @@ use alloy_eips::eip2930::AccessListResult;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U128, U256, U64};
 use alloy_rpc_types_eth::simulate::{SimulatePayload, SimulatedBlock};
 use alloy_rpc_types_eth::state::StateOverride;
-use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, BlockOverrides, FeeHistory, Filter, TransactionRequest};
+use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, BlockOverrides, FeeHistory, Filter, FilterBlockOption, TransactionRequest};
 use alloy_signer::SignerSync;
 use serde_json::value::RawValue;
 use serde_json::{json, Map, Value};
@@ -224,6 +224,7 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
         "eth_estimateGas" => {
             args!(p, tx: req TransactionRequest, at: opt BlockId, state: opt StateOverride, block: opt BlockOverrides);
             let at = at.unwrap_or(BlockId::pending());
+            chain.node_interface(&tx, at).transpose()?;
             raw(&U64::from(chain.estimate_gas(&tx, at, state.as_ref(), block.as_ref())?))
         }
         "eth_createAccessList" => {
@@ -449,6 +450,11 @@ pub(super) fn checked(filter: Filter) -> Result<Filter, RpcError> {
     let lists = std::iter::once(filter.address.len()).chain(filter.topics.iter().map(|t| t.len()));
     if lists.max() > Some(MAX_CRITERIA) {
         return Err(RpcError::invalid_params(format!("exceed max addresses or topics per search position: {MAX_CRITERIA}")));
+    }
+    if let FilterBlockOption::Range { from_block, to_block } = &filter.block_option {
+        if [from_block, to_block].contains(&&Some(BlockNumberOrTag::Pending)) {
+            return Err(RpcError::refused("pending logs are not supported"));
+        }
     }
     filter.block_option.ensure_valid_block_range().map_err(|_| RpcError::invalid_params("invalid block range params"))?;
     Ok(filter)

@@ -154,6 +154,10 @@ fn of_block(id: U128, subscription: &Subscription, block: &MinedBlock) -> Vec<St
     match subscription {
         Subscription::NewHeads => notification(id, raw(&types::head(block))).into_iter().collect(),
         Subscription::Logs(filter) => {
+            let (first, last) = filter.extract_block_range();
+            if !(first.unwrap_or(0)..=last.unwrap_or(u64::MAX)).contains(&block.header.number) {
+                return Vec::new();
+            }
             block.logs().filter(|log| filter.matches(&log.inner)).filter_map(|log| notification(id, raw(log))).collect()
         }
         Subscription::Pending { .. } | Subscription::Syncing => Vec::new(),

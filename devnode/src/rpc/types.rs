@@ -12,7 +12,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{json, Value};
 
-use crate::chain::{MinedBlock, MinedTx};
+use crate::chain::MinedBlock;
 use crate::proof::AccountProof;
 
 /// A transaction and its sender.
@@ -66,13 +66,14 @@ pub fn block(block: &MinedBlock, full: bool) -> Block<Transaction, ArbHeader> {
 
 /// A transaction in its block.
 pub fn transaction(block: &MinedBlock, index: usize) -> Option<Transaction> {
-    let MinedTx { tx, receipt } = block.transactions.get(index)?;
+    let tx = &block.transactions.get(index)?.tx;
     Some(Transaction {
         inner: tx.clone(),
         block_hash: Some(block.hash),
         block_number: Some(block.header.number),
         transaction_index: Some(index as u64),
-        effective_gas_price: Some(receipt.effective_gas_price),
+        // What was offered, tip included; the receipt has the price that was paid.
+        effective_gas_price: Some(tx.effective_gas_price(block.header.base_fee_per_gas)),
         block_timestamp: Some(block.header.timestamp),
     })
 }

@@ -130,7 +130,7 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> Result<Linker<Host>, Error
     hook!("msg_sender", |h, dest: u32| -> () { h.write_address(dest, |h| h.host().caller) });
     hook!("msg_value", |h, dest: u32| -> () { h.write_number(dest, |h| h.host().value) });
     hook!("native_keccak256", |h, ptr: u32, len: u32, dest: u32| -> () { h.native_keccak256(ptr, len, dest) });
-    hook!("tx_gas_price", |h, dest: u32| -> () { h.write_number(dest, |h| U256::from(h.exec().gas_price)) });
+    hook!("tx_gas_price", |h, dest: u32| -> () { h.write_number(dest, |h| U256::from(h.exec().offered)) });
     hook!("tx_ink_price", |h| -> u32 { h.number(|h| h.host().ink_price as u32) });
     hook!("tx_origin", |h, dest: u32| -> () { h.write_address(dest, |h| h.exec().origin) });
 
