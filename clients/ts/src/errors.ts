@@ -289,7 +289,7 @@ function outcomeOf(task: Task): string {
     case "nodeSlashed":
       return `node ${task.node}, which ran it, was slashed out of the network for something else.${back} Create it again.`;
     case "evicted":
-      return `others paid more for their place in a full queue.${back} Create it again with a higher fee.`;
+      return `others paid more for their place in a full queue, or as much and came earlier.${back} Create it again with a higher fee.`;
     case "expired":
       return `it was queued for too long, and no node could take it.${back}`;
     case "cancelled":
@@ -409,8 +409,16 @@ const isAmong =
 /** A node's words. */
 const words = ({ details, message }: BaseError) => details ?? message;
 
-/** Whether a request failed with an unknown outcome. */
-export const unanswered = /*#__PURE__*/ isAmong(/^(HttpReq|WebSocketReq|SocketClosed|Timeout)/);
+/** Whether a request failed with an unknown outcome. viem knows no name for the failure of a browser's WebSocket: `UnknownRpcError`. */
+export const unanswered = /*#__PURE__*/ isAmong(/^(HttpReq|WebSocketReq|SocketClosed|Timeout|UnknownRpc)/);
+
+/** Whether such a failure may last: an HTTP status by which an endpoint refuses, or a WebSocket, which viem may not open again. */
+export const lasting = (error: unknown): boolean =>
+  error instanceof BaseError &&
+  error.walk((cause) => {
+    const { name, status = 0 } = cause as BaseError & { status?: number };
+    return name.startsWith("UnknownRpc") || (status >= 400 && status < 500 && status !== 408 && status !== 429);
+  }) !== null;
 
 /** Whether a node refused a transaction for its nonce. */
 export const misnumbered = /*#__PURE__*/ isAmong(/nonce too/i, words);

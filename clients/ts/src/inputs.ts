@@ -1,7 +1,7 @@
 /** Inputs: puts them where nodes find them, sealed if requested, before anything is paid. */
 import { type Hex, bytesToHex, stringToBytes } from "viem";
 import type { MusterClient, MusterParameters } from "./client.js";
-import { type Attempt, StoreError } from "./errors.js";
+import { type Attempt, RequestError, StoreError } from "./errors.js";
 import { digestOf } from "./names.js";
 import { type Bounds, type Stores, putAll, storesOf } from "./stores.js";
 
@@ -47,6 +47,7 @@ export async function putInput(
   if (hidden) {
     const [{ newIdentity, sealInput }, { recipientsOf }] = await Promise.all([import("./private.js"), import("./recipients.js")]);
     const recipients = hidden === true ? await recipientsOf(client, address, gpu, vram) : hidden.recipients;
+    if (!recipients.length) throw new RequestError("private: no node could open an input without recipients");
     const own = await newIdentity();
     [bytes, identity] = [await sealInput(bytes, recipients, own.recipient), own.identity];
   }

@@ -9,7 +9,7 @@ import {
   sendMuster,
 } from "./contract.js";
 import { birthOf, newest } from "./endpoint.js";
-import { MusterError, NotCreatedError, NotPlacedError, RequestError, type TaskGoneError, refusalOf } from "./errors.js";
+import { NotCreatedError, NotPlacedError, RequestError, type TaskGoneError, refusalOf } from "./errors.js";
 import { blockOf, decode, getEvents, getGroups, missing } from "./events.js";
 import { type Private, putInput } from "./inputs.js";
 import { type Task, follow, isSame } from "./life.js";
@@ -231,7 +231,8 @@ async function keeping<result>(identities: readonly (string | undefined)[], act:
   try {
     return await act();
   } catch (error) {
-    if (error instanceof MusterError && identities.some(Boolean)) Object.defineProperty(error, "identities", { value: identities });
+    // Also of a wallet, which may have sent before it failed.
+    if (error instanceof Error && identities.some(Boolean)) Object.defineProperty(error, "identities", { value: identities });
     throw error;
   }
 }

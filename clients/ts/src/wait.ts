@@ -7,7 +7,7 @@ import type { MusterClient, MusterParameters } from "./client.js";
 import type { SenderParameters } from "./contract.js";
 import { dispatchFor } from "./dispatch.js";
 import { NEVER, birthOf, newest } from "./endpoint.js";
-import { EndpointError, TaskNotFoundError, WaitTimeoutError, noLogs, passing, unanswered } from "./errors.js";
+import { EndpointError, TaskNotFoundError, WaitTimeoutError, lasting, noLogs, passing, unanswered } from "./errors.js";
 import { type Concerning, blockOf, getEvents, missing } from "./events.js";
 import { type EndedTask, type Task, follow, hasEnded, isSame } from "./life.js";
 import type { MusterEvent } from "./types.js";
@@ -258,10 +258,10 @@ const refuse = (error: unknown, waiters: Waiter[]): void => {
   if (isSetting || !passing(error)) for (const waiter of waiters) waiter.fail(error);
 };
 
-/** Likewise for a question. One that an endpoint answers with failures in a row is given up; an outage is waited out. */
+/** Likewise for a question. One that an endpoint answers with failures in a row, or refuses, is given up; an outage is waited out. */
 const refuseAnswer = (error: unknown, waiters: Waiter[]): void => {
   refuse(error, waiters);
-  if (!unanswered(error)) for (const waiter of waiters) if (++waiter.failures >= LOOKS) waiter.fail(error);
+  if (!unanswered(error) || lasting(error)) for (const waiter of waiters) if (++waiter.failures >= LOOKS) waiter.fail(error);
 };
 
 /** Asks one question for all waits that have come as far, and handles its answer. */

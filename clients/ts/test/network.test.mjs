@@ -6,6 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { inspect } from "node:util";
 import { QueryClient, QueryObserver } from "@tanstack/query-core";
 import { HttpRequestError, createClient, custom, decodeEventLog, http, keccak256, parseTransaction, sha256, toBytes, toHex } from "viem";
+import { sendTransaction } from "viem/actions";
 import { Endpoint } from "../../../test/clients/endpoint.mjs";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
 import * as muster from "../dist/index.js";
@@ -916,6 +917,23 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
     const left = await failure(create({ ...request, dispatch: true, signal: controller.signal }));
     assert.ok(left instanceof NotPlacedError, left);
     await opened(left.id, left.identities[0]);
+    // A wallet that has sent it may fail afterwards, and so may a browser's WebSocket, with an error that is none of viem's.
+    const failing = (account, method, send) => {
+      const request = async (asked) => {
+        if (asked.method !== method) return client.request(asked);
+        await send(asked.params[0]);
+        throw Object.assign(new Error("gone"), { type: "error" });
+      };
+      return createClient({ account, chain: network.chain, pollingInterval: 20, transport: custom({ request }, { retryDelay: 10, retryCount: 0 }) });
+    };
+    const wallet = failing(client.account.address, "eth_sendTransaction", ({ to, data, value }) => sendTransaction(client, { to, data, value: BigInt(value) }));
+    const asked = { address, kind: 1, value: FEE, ...request };
+    const before = await client.getOverview();
+    const unknown = await failure(muster.createTask(wallet, asked));
+    await opened(before.tasks + 1n, unknown.identities[0]);
+    const socket = failing(client.account, "eth_sendRawTransaction", (raw) => client.request({ method: "eth_sendRawTransaction", params: [raw] }));
+    const { id, identity } = await muster.createTask(socket, asked);
+    await opened(id, identity);
   });
 
   test("what was cancelled in the wallet created nothing", async () => {

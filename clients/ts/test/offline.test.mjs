@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mock, test } from "node:test";
-import { HttpRequestError, createClient, custom, decodeFunctionData, encodeAbiParameters, encodeErrorResult, encodeEventTopics, encodeFunctionResult, hexToBytes, keccak256, sha256, toHex } from "viem";
+import { HttpRequestError, UnknownRpcError, createClient, custom, decodeFunctionData, encodeAbiParameters, encodeErrorResult, encodeEventTopics, encodeFunctionResult, hexToBytes, keccak256, sha256, toHex } from "viem";
 import { mainnet } from "viem/chains";
 import { PROVIDERS } from "../../../test/clients/endpoint.mjs";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
@@ -613,6 +613,11 @@ for (const refusal of REFUSALS) {
     const cut = new HttpRequestError({ url: "http://example.org", details: "the line is cut" });
     const failing = ledger(state, { eth_blockNumber: () => (failures-- > 0 ? { error: failures % 10 ? cut : { ...refusal, code: -32603 } } : undefined) });
     assert.equal((await muster.waitForTask(failing.client, { ...question, timeout: 20_000 })).status, "cancelled");
+    // An endpoint that refuses by its status, or a WebSocket that is not opened again, will not come back.
+    for (const gone of [new HttpRequestError({ url: "http://example.org", status: 401, details: "no such key" }), new UnknownRpcError(new Error("no such key"))]) {
+      const endpoint = ledger(state, { eth_blockNumber: () => ({ error: gone }) });
+      await assert.rejects(muster.waitForTask(endpoint.client, { ...question, timeout: 20_000 }), /no such key/);
+    }
   });
 }
 
