@@ -98,7 +98,7 @@ mod with_ethers {
         let mut heads = ws.subscribe_blocks().await.unwrap();
         let filter = Filter::new().address(probe.address());
         let mut logs = ws.subscribe_logs(&filter).await.unwrap();
-        let mut of_the_past = ws.subscribe_logs(&filter.from_block(0).to_block(1)).await.unwrap();
+        let mut of_the_past = ws.subscribe_logs(&filter.from_block(0).to_block(0)).await.unwrap();
         for by in 1..=3u64 {
             probe.method::<_, U256>("count", U256::from(by)).unwrap().send().await.unwrap().await.unwrap();
             let head = heads.next().await.unwrap();

@@ -409,15 +409,17 @@ const isAmong =
 /** A node's words. */
 const words = ({ details, message }: BaseError) => details ?? message;
 
-/** Whether a request failed with an unknown outcome. viem knows no name for the failure of a browser's WebSocket: `UnknownRpcError`. */
-export const unanswered = /*#__PURE__*/ isAmong(/^(HttpReq|WebSocketReq|SocketClosed|Timeout|UnknownRpc)/);
+/** Whether an error is none of viem's, and no node's answer, which has a code: a browser's WebSocket fails so. */
+const isForeign = ({ name, cause }: BaseError) => /^UnknownRpc/.test(name) && typeof (cause as { code?: unknown })?.code !== "number";
+const cut = /*#__PURE__*/ isAmong(/^(HttpReq|WebSocketReq|SocketClosed|Timeout)/);
+/** Whether a request failed with an unknown outcome. */
+export const unanswered = (error: unknown): boolean => cut(error) || (error instanceof BaseError && error.walk((cause) => isForeign(cause as BaseError)) !== null);
 
 /** Whether such a failure may last: an HTTP status by which an endpoint refuses, or a WebSocket, which viem may not open again. */
 export const lasting = (error: unknown): boolean =>
   error instanceof BaseError &&
   error.walk((cause) => {
-    const { name, status = 0 } = cause as BaseError & { status?: number };
-    return name.startsWith("UnknownRpc") || (status >= 400 && status < 500 && status !== 408 && status !== 429);
+    return isForeign(cause as BaseError) || [401, 403, 404].includes((cause as { status: number }).status);
   }) !== null;
 
 /** Whether a node refused a transaction for its nonce. */

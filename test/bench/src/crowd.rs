@@ -254,7 +254,7 @@ impl Crowd {
         };
         self.b.world.call(self.b.creator, 0, setProfileCall { profile })?;
         let gpu = self.b.world.view(nodeCall { number: self.sampled.node })?.gpu;
-        self.b.create(18 * PART, TaskSpec { kind: 1, redundancy: 3, vram: LARGE, gpu, ..spec(&dropped(1)) })?;
+        self.b.create(9 * PART, TaskSpec { kind: 1, redundancy: 3, vram: LARGE, gpu, ..spec(&dropped(1)[..6]) })?;
         while self.b.world.view(overviewCall {})?.pending > 0 {
             self.b.dispatch(1)?;
         }
@@ -579,20 +579,6 @@ impl Crowd {
             "reveal in a group, the last: three judged, who were held, and find work",
             true,
             |done| judges(done, 0) && reserves(done),
-            held,
-            |c, group| c.reveal(group, 2, 1),
-        )?;
-        let held = |c: &mut Crowd| {
-            c.wait_for_nine(0..8)?;
-            let group = c.held.clone();
-            c.reveal_all_but_the_last(&group)?;
-            Ok(group)
-        };
-        let all_find_work = |done: &Done| judges(done, 0) && reserved(done) > 9;
-        self.act(
-            "reveal in a group, the last: three judged, who were held, and find work, one with eight who wait",
-            true,
-            all_find_work,
             held,
             |c, group| c.reveal(group, 2, 1),
         )?;
