@@ -322,7 +322,7 @@ impl Node {
         }
         self.see_place(&view).await?;
         let mut jobs = self.reconcile(&head, &view, running.as_ref()).await?;
-        // Any fee is paid for a reveal. It must not wait for an answer that is dearer than the configuration allows.
+        // Any fee is paid for a reveal. It must not wait for an answer whose gas costs more than the configuration allows.
         jobs.sort_by_key(|job| !job.owes_reveal());
         // Freeing a called member can be refused for long, so it has a time of its own.
         let (mut wanted, mut frees) = (None, None);

@@ -162,7 +162,7 @@ pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twic
         None => {
             let answered = answers(shared, node, &gpu, &mut executor, twice).await;
             if answered.is_err() {
-                // Whoever tests it next begins with a new one, also where another node owns it.
+                // The next test begins with a new one, also where another node owns it.
                 executor.stop();
             }
             answered?

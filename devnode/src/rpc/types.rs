@@ -72,7 +72,7 @@ pub fn transaction(block: &MinedBlock, index: usize) -> Option<Transaction> {
         block_hash: Some(block.hash),
         block_number: Some(block.header.number),
         transaction_index: Some(index as u64),
-        // What was offered, tip included; the receipt has the price that was paid.
+        // The offer, tip included; the receipt has the price that was paid.
         effective_gas_price: Some(tx.effective_gas_price(block.header.base_fee_per_gas)),
         block_timestamp: Some(block.header.timestamp),
     })

@@ -10,8 +10,7 @@ pub const CALL_GAS: u64 = 1_000_000;
 /// Demanded by a commitment, and by the reveal of a task that was not sampled: it makes no draw, and frees one node at most, which may be
 /// called up with eight that wait.
 pub const FREEING_GAS: u64 = 500_000;
-/// What `dispatch` must have left for a further draw of one node. That is seldom called up with others; if it is, what the call was sent
-/// with for its first draw suffices.
+/// Left before each further draw of one node that `dispatch` makes. Such a draw frees nobody.
 pub const CHEAP_DRAW_GAS: u64 = 300_000;
 /// Demanded by a call that queues a task, ends a queued one, or calls validators.
 pub const QUEUEING_GAS: u64 = 200_000;
