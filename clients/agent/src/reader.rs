@@ -243,13 +243,8 @@ pub async fn wake(shared: Arc<Shared>) {
             Ok(event) => {
                 let mut heard = Heard::default();
                 heard.hear(&shared, &event);
-                if shared.chain.muster.endpoints().is_single() {
-                    // A reorganisation may create a task again under its number, and announces it again.
-                    shared.remember(&event);
-                } else if matches!(event, Event::TaskCreated(_)) {
-                    // Any of them may have made it up.
-                    shared.ring();
-                }
+                // A reorganisation may create a task again under its number, and announces it again.
+                shared.remember(&event);
                 shared.wake(&heard.nodes, &heard.tasks);
                 if heard.news.iter().any(is_urgent) {
                     shared.urgent.notify_one();
