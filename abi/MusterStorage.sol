@@ -361,7 +361,7 @@ contract MusterStorage {
         uint32 until;
         /// While the node is reserved: the Pending task that it is reserved for.
         uint40 task;
-        /// When a draw last reserved the node and did not choose it, since its last group; 0 if none did.
+        /// When the node was last reserved for a task that did not begin then, since its last group; 0 if that never happened.
         uint32 vain;
     }
 

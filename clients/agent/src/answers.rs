@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use alloy::primitives::{Bytes, U256};
 use alloy::sol_types::SolCall;
 use anyhow::Result;
-use muster_client::{Account, Advice, Done, Error, Event, Head, IMuster, Opening, Reason, Refusal, Secrets, LATE_REVEALS};
+use muster_client::{
+    Account, Advice, Done, Entry, Error, Event, Fate, Head, IMuster, Opening, Reason, Refusal, Secrets, LATE_REVEALS,
+};
 
 use crate::chain::{self, Committed};
 use crate::journal::{Job, Stage};
@@ -88,13 +90,24 @@ pub enum What {
 }
 
 impl Answers {
+    /// Whether the account waits for a transaction whose name begins so. Another one would be mined, too, once nodes take any again.
+    pub async fn waits_for_one(&self, name: &str) -> bool {
+        let is_one = |sent: &Entry| sent.fate == Fate::Open && sent.name.as_deref().is_some_and(|own| own.starts_with(name));
+        self.account.sender().unfinished().await.iter().any(is_one)
+    }
+
+    /// Records what a call cost, and learns from its events.
+    pub fn record(&self, done: &Done) {
+        let cost: f64 = done.cost().saturating_to::<u128>() as f64;
+        OfNode(&self.shared.metrics, &self.name).add("gas_wei_total", cost);
+        self.note(&done.events);
+    }
+
     /// Calls under a name, and records its cost.
     pub async fn call(&self, name: &str, input: impl Into<Bytes>) -> Result<Called> {
         match self.account.send_once(name, input.into(), U256::ZERO).await {
             Ok(done) => {
-                let cost: f64 = done.cost().saturating_to::<u128>() as f64;
-                OfNode(&self.shared.metrics, &self.name).add("gas_wei_total", cost);
-                self.note(&done.events);
+                self.record(&done);
                 Ok(Called::Done(Box::new(done)))
             }
             Err(error) => match error.refusal() {

@@ -162,11 +162,14 @@ pub async fn carry_out(answers: &Answers, what: What) -> Result<()> {
             vec![IMuster::validateCall { id, node }.abi_encode(), IMuster::expireCall { node, id }.abi_encode()]
         }
     };
+    if answers.waits_for_one("drive ").await {
+        return Ok(());
+    }
     for (at, input) in calls.into_iter().enumerate() {
         match answers.account.send_once(&format!("drive {}-{at}", stamp()), Bytes::from(input), U256::ZERO).await {
             Ok(done) => {
                 say!("{}: {} in transaction {}", answers.name, said(what), done.receipt.transaction_hash);
-                answers.note(&done.events);
+                answers.record(&done);
                 return Ok(());
             }
             Err(Error::Refused(_) | Error::Undone { .. }) => {}

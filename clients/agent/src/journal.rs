@@ -86,6 +86,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// Whether its stake may be at risk until its answer is revealed: its commitment may be on the chain already.
+    pub fn may_owe_reveal(&self) -> bool {
+        self.redundancy > 0 && (Stage::Sent..Stage::Revealed).contains(&self.stage)
+    }
+
     /// A new job.
     pub fn new(node: u32, task: u64, deadline: u64, redundancy: u8, place: u32) -> Self {
         let (value, salt) = (B256::ZERO, B256::ZERO);

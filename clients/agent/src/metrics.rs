@@ -46,7 +46,7 @@ const ALL: [Described; 33] = [
 ];
 
 /// Kinds of alerts that deploy/alerts.yaml watches.
-const GRAVE: [&str; 4] = ["judged", "slashed", "kicked", "timeout"];
+pub const GRAVE: [&str; 4] = ["judged", "slashed", "kicked", "timeout"];
 /// Others that it watches: the agent does nothing for a node, or less than it should.
 const TROUBLE: [&str; 11] =
     ["start", "error", "program", "reveal", "rescue", "dismissed", "left", "gas", "paused", "events", "journal"];

@@ -259,16 +259,15 @@ impl Node {
     /// How long to rest after another failed look: briefly while a reveal is owed, since the time for it goes on.
     fn rest_after(&self, last: Duration) -> Duration {
         let jobs = self.shared.journal.open_jobs(self.number()).unwrap_or_default();
-        let owes = jobs.iter().any(|job| job.redundancy > 0 && (Stage::Sent..Stage::Revealed).contains(&job.stage));
+        let owes = jobs.iter().any(Job::may_owe_reveal);
         (last * 2).min(if owes { self.shared.config.look_every() } else { REST })
     }
 
     /// Reveals what is open after a look that failed, as all do on a disk that takes no more.
     async fn reveal_anyway(&self) -> Result<()> {
         let number = self.number();
-        let owed = Stage::Sent..Stage::Revealed;
         let mut jobs = self.shared.journal.open_jobs(number).unwrap_or_else(|_| self.jobs.clone());
-        jobs.retain(|job| job.redundancy > 0 && owed.contains(&job.stage));
+        jobs.retain(Job::may_owe_reveal);
         if jobs.is_empty() {
             return Ok(());
         }
@@ -323,6 +322,8 @@ impl Node {
         }
         self.see_place(&view).await?;
         let mut jobs = self.reconcile(&head, &view, running.as_ref()).await?;
+        // Any fee is paid for a reveal. It must not wait for an answer whose gas costs more than the configuration allows.
+        jobs.sort_by_key(|job| !job.owes_reveal());
         // Freeing a called member can be refused for long, so it has a time of its own.
         let (mut wanted, mut frees) = (None, None);
         OfNode(&shared.metrics, self.name()).set("reveal_deadline_timestamp_seconds", 0.0);
@@ -794,7 +795,7 @@ impl Node {
             }
         }
         let gone: Vec<u64> = models::gone(&shared, &view.models)?.into_iter().take(CALL_MODELS).collect();
-        if !gone.is_empty() && view.status != 0 {
+        if !gone.is_empty() && view.status != 0 && !self.answers().waits_for_one("models").await {
             let call = IMuster::reportRemovedCall { models: gone.clone() };
             match self.answers().call(&format!("models gone {}", stamp()), call.abi_encode()).await? {
                 Called::Done(_) => say!("{}: {} models reported as gone", self.name(), gone.len()),
@@ -802,7 +803,7 @@ impl Node {
             }
         }
         let there = journal.downloads(number, true)?;
-        if there.is_empty() || view.status == 0 {
+        if there.is_empty() || view.status == 0 || self.answers().waits_for_one("models").await {
             return Ok(());
         }
         let models: Vec<u64> = there.into_iter().take(CALL_MODELS).collect();

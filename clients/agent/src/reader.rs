@@ -243,8 +243,13 @@ pub async fn wake(shared: Arc<Shared>) {
             Ok(event) => {
                 let mut heard = Heard::default();
                 heard.hear(&shared, &event);
-                // A reorganisation may create a task again under its number, and announces it again.
-                shared.remember(&event);
+                if shared.chain.muster.endpoints().is_single() {
+                    // A reorganisation may create a task again under its number, and announces it again.
+                    shared.remember(&event);
+                } else if matches!(event, Event::TaskCreated(_)) {
+                    // Any of them may have made it up.
+                    shared.ring();
+                }
                 shared.wake(&heard.nodes, &heard.tasks);
                 if heard.news.iter().any(is_urgent) {
                     shared.urgent.notify_one();

@@ -159,7 +159,14 @@ pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twic
     let known = shared.proofs().get(node.card()).and_then(|proof| proof.still(twice, node.shares.is_some(), &mut executor));
     let answered = match known {
         Some(known) => Some(known),
-        None => answers(shared, node, &gpu, &mut executor, twice).await?,
+        None => {
+            let answered = answers(shared, node, &gpu, &mut executor, twice).await;
+            if answered.is_err() {
+                // The next test begins with a new one, also where another node owns it.
+                executor.stop();
+            }
+            answered?
+        }
     };
     let (golden, stack) = (answered.is_some(), answered.map(|answered| answered.stack()));
     let name = gpu::registered(&gpu.name, stack.as_deref());
@@ -258,6 +265,7 @@ async fn join(shared: &Shared, node: &config::Node, account: &Account, operator:
     }
     let fee = muster.name_fee(name, vram).await?;
     let (call, later) = joining(node, name, vram)?;
+    ensure!(!*shared.draining.borrow(), "asked to end before it joined");
     say!("{}: joining as {name:?} with {} and {} for a new name", node.name, show_amount(stake), show_amount(fee));
     account.call_once("join", call, stake + fee).await.context("the node cannot join")?;
     for models in later.chunks(CALL_MODELS) {

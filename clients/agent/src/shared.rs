@@ -15,7 +15,7 @@ use crate::config::{self, Config};
 use crate::executor::{Card, Executor};
 use crate::golden::Proof;
 use crate::journal::Journal;
-use crate::metrics::{Metrics, PROPOSAL};
+use crate::metrics::{Metrics, GRAVE, PROPOSAL};
 use crate::stream::Streams;
 use crate::{clock, say};
 
@@ -122,12 +122,17 @@ impl Shared {
     /// Remembers how a task was created.
     pub fn remember(&self, event: &Event) {
         let Event::TaskCreated(created) = event else { return };
-        self.choosy.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|bell| bell.notify_one());
+        self.ring();
         let mut known = self.created.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(created.id, created.clone());
         while known.len() > CREATED {
             known.pop_first();
         }
+    }
+
+    /// Wakes the nodes that choose among tasks by their prices.
+    pub fn ring(&self) {
+        self.choosy.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|bell| bell.notify_one());
     }
 
     /// Forgets how tasks were created: after a reorganisation their numbers may be others'.
@@ -247,8 +252,8 @@ impl Shared {
         self.metrics.count_alert(what);
         {
             let mut alerted = self.alerted.lock().unwrap_or_else(PoisonError::into_inner);
-            // Each proposal is another one.
-            let key = if what == PROPOSAL { text.to_string() } else { format!("{node} {what}") };
+            // Each proposal is another one, and so is each node that is slashed.
+            let key = if what == PROPOSAL || GRAVE.contains(&what) { text.to_string() } else { format!("{node} {what}") };
             if alerted.get(&key).is_some_and(|last| last.elapsed() < REPEAT) {
                 return;
             }

@@ -207,8 +207,8 @@ async fn a_card_that_falls_off_the_bus_takes_its_node_out_before_its_task_times_
     assert_eq!(code, 2);
     assert!(reported + 30 < deadline, "at {reported} of {deadline}: {}", card.log());
     let paused = async || {
-        // The error brings a rest, and a pause that comes after the error waits for its end.
-        site.world.node.unwrap().chain().mine(1, 10).unwrap();
+        // The error brings a rest, and the pause waits for its end.
+        site.world.travel(10);
         (status().await == 5).then_some(())
     };
     site.until("it is paused", paused).await;

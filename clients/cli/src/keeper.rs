@@ -166,6 +166,14 @@ impl Keeper {
         let stop = crate::session::asked_to_end()?;
         tokio::pin!(stop);
         loop {
+            if let Some(account) = &account {
+                let balance = session.endpoints().balance(account.address()).await.unwrap_or(U256::MAX);
+                round.metrics.set("balance_wei", &[], f64::from(balance));
+                if balance < self.keep {
+                    tracing::error!("the account has {}, less than --keep", show_amount(balance));
+                    return Ok(Some(round.books.report()));
+                }
+            }
             match round.look().await {
                 Ok(()) => round.metrics.set("looked_timestamp_seconds", &[], now() as f64),
                 Err(error) if !self.once && error.downcast_ref::<Error>().is_some_and(passes) => {
@@ -175,14 +183,6 @@ impl Keeper {
             }
             if self.once {
                 return Ok(Some(round.books.report()));
-            }
-            if let Some(account) = &account {
-                let balance = session.endpoints().balance(account.address()).await.unwrap_or(U256::MAX);
-                round.metrics.set("balance_wei", &[], f64::from(balance));
-                if balance < self.keep {
-                    tracing::error!("the account has {}, less than --keep", show_amount(balance));
-                    return Ok(Some(round.books.report()));
-                }
             }
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_secs(self.every)) => {}

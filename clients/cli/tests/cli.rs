@@ -963,6 +963,11 @@ async fn a_keeper_ends_what_others_left_and_earns_the_start_fees() {
     assert_eq!(keeper.done(&["keeper", "--once"])["calls"], 0);
     site.world.travel(6 * 3_600 + 10);
     let due = keeper.says(&["keeper", "--once", "--dry-run"]);
+    assert_eq!(
+        keeper.done(&["keeper", "--once", "--keep", "1000000000ether"])["calls"],
+        0,
+        "with less than that it pays for nothing"
+    );
     assert!(due.contains(&format!("task {running} of node 1 expired")), "{due}");
     let book = keeper.done(&["keeper", "--once"]);
     // 2 % of each remaining fee; a task that has just gone to the freed node is not late yet.

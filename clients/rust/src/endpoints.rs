@@ -321,7 +321,7 @@ impl Endpoints {
     /// Whether a single node was not asked for its chain yet. The first question then goes with that one: its answer counts only if the
     /// chain is right.
     fn begins(&self) -> bool {
-        self.0.nodes.len() == 1 && self.0.compared.try_lock().is_ok_and(|last| last.is_none())
+        self.is_single() && self.0.compared.try_lock().is_ok_and(|last| last.is_none())
     }
 
     /// The first comparison is waited for. Callers wait for a later one only shortly: a node that does not answer must not keep questions
@@ -380,7 +380,7 @@ impl Endpoints {
         *self.0.chain.lock().unwrap_or_else(PoisonError::into_inner) = Some(chain);
         self.pardon(&right);
         // Alone, a node can neither be behind nor contradict.
-        if self.0.nodes.len() == 1 {
+        if self.is_single() {
             return Ok(());
         }
         let heads: Vec<(usize, Head)> =
@@ -477,12 +477,17 @@ impl Endpoints {
         }
     }
 
-    /// The newest block as a connection announced it within the last blocks; otherwise asks for it.
+    /// Whether there is one node only: its announcements are as good as its answers. Of several, one that lies is found out by answers alone.
+    pub fn is_single(&self) -> bool {
+        self.0.nodes.len() == 1
+    }
+
+    /// The newest block as a connection to the only node announced it within the last blocks; otherwise asks for it.
     ///
     /// # Errors
     /// As [`Endpoints::ask`].
     pub async fn recent_head(&self) -> Result<Head, Error> {
-        match self.0.pulse.recent() {
+        match self.0.pulse.recent().filter(|_| self.is_single()) {
             Some(head) => Ok(head),
             None => self.head().await,
         }

@@ -207,7 +207,16 @@ fn waits(done: &Done) -> bool {
 
 /// Whether a call reserves three nodes.
 fn reserves(done: &Done) -> bool {
-    done.events::<NodeWaits>().iter().filter(|event| event.until == 0).count() == 3
+    reserved(done) == 3
+}
+
+/// Whether a call reserves nine nodes.
+fn reserves_nine(done: &Done) -> bool {
+    reserved(done) == 9
+}
+
+fn reserved(done: &Done) -> usize {
+    done.events::<NodeWaits>().iter().filter(|event| event.until == 0).count()
 }
 
 /// Whether a call judges a group, and slashes so many.
@@ -228,6 +237,28 @@ impl Crowd {
             ensure!(self.free(i)?.events::<NodeWaits>().len() == 1, "a freed node does not wait");
         }
         Ok(())
+    }
+
+    /// Has a task for nine of the innocent nodes queued, worth more than all others, and lets eight wait for the ninth.
+    fn wait_for_nine(&self, which: std::ops::Range<usize>) -> Result<()> {
+        let wad = 1_000_000_000_000_000_000;
+        let profile = Profile {
+            algorithm: 0,
+            least: 9,
+            most: 9,
+            reschedules: 0,
+            targeting: 2,
+            target: wad / 2,
+            alpha: wad / 2,
+            period: 300,
+        };
+        self.b.world.call(self.b.creator, 0, setProfileCall { profile })?;
+        let gpu = self.b.world.view(nodeCall { number: self.sampled.node })?.gpu;
+        self.b.create(9 * PART, TaskSpec { kind: 1, redundancy: 3, vram: LARGE, gpu, ..spec(&dropped(1)[..6]) })?;
+        while self.b.world.view(overviewCall {})?.pending > 0 {
+            self.b.dispatch(1)?;
+        }
+        self.wait(which)
     }
 
     fn commit(&self, task: &TaskStarted) -> Result<Done> {
@@ -390,6 +421,8 @@ impl Crowd {
         )?;
         self.act("submit, and wait for others", false, waits, none, |c, ()| c.free(0))?;
         self.act("submit, and be reserved with two who wait", false, reserves, |c| c.wait(1..3), |c, ()| c.free(0))?;
+        let nine = |c: &mut Crowd| c.wait_for_nine(1..9);
+        self.act("submit, and be reserved with eight who wait", false, reserves_nine, nine, |c, ()| c.free(0))?;
         let dear = |c: &mut Crowd| {
             c.b.create(4 * PART, large.clone())?;
             while c.b.world.view(overviewCall {})?.pending > 0 {
@@ -447,6 +480,21 @@ impl Crowd {
             let task = &c.unsampled;
             c.b.operator(task.node, revealing(task.id, 0, task.node, 1))
         })?;
+        let unsampled = |c: &mut Crowd| {
+            c.wait_for_nine(0..8)?;
+            c.commit(&c.unsampled)?;
+            c.b.world.blocks(3)
+        };
+        self.act(
+            "reveal, not sampled: paid, released, and reserved with eight who wait",
+            true,
+            reserves_nine,
+            unsampled,
+            |c, ()| {
+                let task = &c.unsampled;
+                c.b.operator(task.node, revealing(task.id, 0, task.node, 1))
+            },
+        )?;
         let committed = |c: &mut Crowd| {
             c.commit(&c.sampled)?;
             c.b.world.blocks(3)
@@ -490,6 +538,17 @@ impl Crowd {
             Ok(group)
         };
         self.act("commit, a member: released, and reserved with two who wait", true, reserves, last, |c, group| {
+            c.answer(group, 1, 1)
+        })?;
+        let last = |c: &mut Crowd| {
+            let group = running(c)?;
+            c.wait_for_nine(0..0)?;
+            let others: Vec<usize> =
+                (0..c.running.len()).filter(|&i| !group.nodes.contains(&c.running[i].node)).take(8).collect();
+            others.into_iter().try_for_each(|i| c.wait(i..i + 1))?;
+            Ok(group)
+        };
+        self.act("commit, a member: released, and reserved with eight who wait", true, reserves_nine, last, |c, group| {
             c.answer(group, 1, 1)
         })?;
         let revealed = |c: &mut Crowd| {

@@ -5,7 +5,7 @@ use crate::points::POINTS;
 use crate::report::Report;
 use anyhow::{ensure, Context, Result};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
-use muster_protocol::flow::gas::{CALL_GAS, JUDGING_GAS, MORE_DRAW_GAS};
+use muster_protocol::flow::gas::{CALL_GAS, MORE_DRAW_GAS};
 use muster_protocol::programs::PROGRAMS;
 use muster_sim::chart::{Curves, Frame};
 use muster_sim::numbers::thousands;
@@ -47,7 +47,7 @@ fn demands() -> String {
         let floor = if f.name() == "settle" { CALL_GAS } else { f.floor };
         by_floor.entry(floor).or_default().push(format!("`{}`", f.name()));
     }
-    by_floor.entry(JUDGING_GAS).or_default().push("`reveal` in a group".into());
+    by_floor.entry(CALL_GAS).or_default().push("`reveal` in a group".into());
     for (floor, names) in by_floor {
         let _ = writeln!(out, "| {} | {} |", thousands(floor), names.join(", "));
     }

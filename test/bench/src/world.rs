@@ -12,7 +12,7 @@ use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Config, History};
 use muster_devnode::evm::Status;
 use muster_devnode::{Chain, TxRequest};
-use muster_protocol::flow::gas::{CALL_GAS, JUDGING_GAS};
+use muster_protocol::flow::gas::CALL_GAS;
 use muster_protocol::layout::{node, profile, HEAD, NODES, PROFILES};
 use muster_protocol::native::solidity_slot;
 use muster_protocol::programs::PROGRAMS;
@@ -105,7 +105,7 @@ fn least_limit(data: &[u8]) -> u64 {
     let demanded = match *selector {
         // A caller that asks for many draws chooses how much gas it brings for them.
         dispatchCall::SELECTOR if dispatchCall::abi_decode(data).is_ok_and(|call| call.count != 1) => 0,
-        revealCall::SELECTOR if revealCall::abi_decode(data).is_ok_and(|call| call.group > 0) => JUDGING_GAS,
+        revealCall::SELECTOR if revealCall::abi_decode(data).is_ok_and(|call| call.group > 0) => CALL_GAS,
         settleCall::SELECTOR => CALL_GAS,
         selector => PROGRAMS.iter().flat_map(|(_, all)| *all).find(|f| f.selector == selector).map_or(0, |f| f.floor),
     };

@@ -1399,6 +1399,7 @@ impl Model {
             4 | 6 if due => return self.hold(t, node),
             6 => return self.leave(t, node, true),
             4 => return self.leave(t, node, false),
+            3 if matches!(may, May::Rest(until) if until > self.now) => self.note("rests before it pauses"),
             3 => {
                 n.status = 5;
                 return t.expect(E::NodePaused(IMuster::NodePaused { node }));

@@ -16,7 +16,7 @@ packed! {
         until: u32 = "uint32" 32,
         /// While the node is reserved: the Pending task that it is reserved for.
         task: TaskId = "uint40" 40,
-        /// When a draw last reserved the node and did not choose it, since its last group; 0 if none did.
+        /// When the node was last reserved for a task that did not begin then, since its last group; 0 if that never happened.
         vain: u32 = "uint32" 32,
     }
 }

@@ -1,7 +1,7 @@
 //! Answers that are committed to and revealed, and tasks that end without any.
 
 use crate::abi::{emit, IMuster::*};
-use crate::flow::gas::{demand_gas, CALL_GAS, JUDGING_GAS};
+use crate::flow::gas::{demand_gas, CALL_GAS};
 use crate::flow::network::Network;
 use crate::flow::queueing::{abort, TIMEOUT};
 use crate::flow::release::{free_for_work, release};
@@ -78,7 +78,7 @@ impl<H: Host> Network<'_, H> {
         if place == 0 {
             return reveal_alone(self, &opening);
         }
-        demand_gas(self.host, JUDGING_GAS)?;
+        demand_gas(self.host, CALL_GAS)?;
         reveal_member(self, &opening, place)
     }
 }

@@ -7,10 +7,11 @@ use crate::Result;
 /// much they do. Calls that make others' draws, or free a node that may then find work of any kind, demand it. docs/generated/gas.md has
 /// the measurements.
 pub const CALL_GAS: u64 = 1_000_000;
-/// Demanded by a commitment, and by the reveal of a task that was not sampled: it makes no draw, and frees one node at most.
-pub const FREEING_GAS: u64 = 300_000;
-/// Demanded by a reveal in a group: the last one judges, and three nodes may find work.
-pub const JUDGING_GAS: u64 = 600_000;
+/// Demanded by a commitment, and by the reveal of a task that was not sampled: it makes no draw, and frees one node at most, which may be
+/// called up with eight that wait.
+pub const FREEING_GAS: u64 = 500_000;
+/// Left before each further draw of one node that `dispatch` makes. Such a draw frees nobody.
+pub const CHEAP_DRAW_GAS: u64 = 300_000;
 /// Demanded by a call that queues a task, ends a queued one, or calls validators.
 pub const QUEUEING_GAS: u64 = 200_000;
 /// Demanded by `dispatch` for each draw after the first. These are seldom expensive, and `dispatch` stops before one that could be.

@@ -32,27 +32,29 @@ pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut handle: Unplaced, n
         handle.put(net.host);
         return begin_assignment(net, handle.id);
     }
+    let rests = matches!(next, Next::Rest(until) if until > now);
     match Status::new(handle.node.status) {
         // A leaving node can change the largest stake, and with it the weights of all others.
         Status::PendingKickout | Status::PendingQuit if net.draws_due() => return park(net, handle, now),
         Status::PendingKickout => return depart(net, handle, true),
         Status::PendingQuit => return depart(net, handle, false),
+        // It pauses when it has rested: else it could resume at once.
+        Status::PendingPause if rests => {}
         Status::PendingPause => {
             handle.node.status = Status::Paused as u8;
             handle.put(net.host);
             emit::<NodePaused>(net.host, (handle.id,), ());
             return;
         }
-        _ => {}
+        _ => handle.node.status = Status::Available as u8,
     }
-    handle.node.status = Status::Available as u8;
     let h = reliability(net, &handle.node);
     if !qos::eligible(h, net.rules.exclusion_ppm) {
         let due = net.now + qos::exclusion_seconds(h, net.rules.exclusion_ppm, net.rules.tau);
         return park(net, handle, due);
     }
     match next {
-        Next::Rest(until) if until > net.now => return park(net, handle, until),
+        Next::Rest(until) if rests => return park(net, handle, until),
         _ if net.draws_due() || net.queued > 0 && net.is_spent() => return park(net, handle, now),
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! Serving: the due work that every state-changing call does for others before its own, within bounds.
 
 use crate::flow::due::Due;
-use crate::flow::gas::{demand_gas, CALL_GAS, FREEING_GAS, MORE_DRAW_GAS};
+use crate::flow::gas::{demand_gas, CALL_GAS, CHEAP_DRAW_GAS, MORE_DRAW_GAS};
 use crate::flow::network::{Network, Served};
 use crate::flow::release::readmit;
 use crate::flow::start::{distribute_for_group, draw_by};
@@ -121,7 +121,7 @@ impl<H: Host> Network<'_, H> {
         let mut served = 0;
         while served < most {
             let Some(next) = self.next_due() else { break };
-            let bound = if next.is_cheap() { FREEING_GAS } else { CALL_GAS };
+            let bound = if next.is_cheap() { CHEAP_DRAW_GAS } else { CALL_GAS };
             // The caller has brought the gas for the first.
             if served > 0 && self.host.gas() < bound {
                 break;

@@ -9,7 +9,7 @@ mod single {
     use muster_model::world::*;
     use muster_protocol::flow::draw::Rng;
     use muster_protocol::host::Host;
-    use muster_protocol::IMuster::{self, estimateCall};
+    use muster_protocol::IMuster::{self, estimateCall, runningTaskCall};
     use muster_protocol::Network;
     use std::collections::BTreeSet;
 
@@ -205,6 +205,50 @@ mod single {
         let better = w.create(50, FEE + FEE / 100, spec(0, &[])).unwrap();
         w.drain();
         assert!(w.view(|n| n.queued_tasks(QueueId(0), 0, 9)).unwrap().1.iter().any(|t| t.id == better));
+    }
+
+    /// Nor does it cost a fee if the attacker's own node runs the tasks before anybody may end them: a creator that pays more gets in, and so
+    /// may the attacker again.
+    #[test]
+    fn holding_the_queue_with_tasks_that_ones_own_node_runs_costs_gas_alone() {
+        let mut w = world(10, 1);
+        let own = w.join(60, "own", 960, &[], 400).unwrap();
+        w.call(who(60), 0, |n| n.pause()).unwrap();
+        for _ in 0..10 {
+            w.create(50, FEE, spec(0, &[])).unwrap();
+        }
+        w.drain();
+        let (capacity, before) = (w.view(|n| n.overview()).queueCapacity, w.account(50).credit);
+        for _ in 0..capacity {
+            w.create(50, FEE, spec(0, &[])).unwrap();
+        }
+        let (fee, least) = (FEE / 2 + FEE / 1_000, IMuster::TaskSpec { kind: 2, units: 1, vram: 960, ..spec(0, &[]) });
+        let mut gas = 0;
+        for _ in 0..capacity {
+            let (cost, created) = metered(&mut w, who(60), fee, |n| n.create_task(least.clone()));
+            assert_eq!(created, "accepted");
+            gas += cost;
+        }
+        assert_eq!((w.account(50).credit - before, w.view(|n| n.queued())), (FEE * u128::from(capacity), capacity));
+        w.pass(1, 6 * 3_600 - 600);
+        assert_eq!(w.view(|n| n.queued()), capacity);
+        w.call(who(60), 0, |n| n.resume()).unwrap();
+        for _ in 0..capacity {
+            let id = w.ask(runningTaskCall { number: own }).id;
+            let (cost, submitted) = metered(&mut w, who(60), 0, |n| n.submit(TaskId(id), [1; 32]));
+            assert_eq!(submitted, "accepted");
+            gas += cost;
+        }
+        assert_eq!(
+            (w.account(60).credit, w.view(|n| n.queued())),
+            (fee * u128::from(capacity), 0),
+            "it has all of its fees back"
+        );
+        priced(
+            "the queue held",
+            &format!("{capacity} places for almost six hours, with tasks that one's own node then runs"),
+            &format!("{} gas for each place, and no fee", gas / u64::from(capacity)),
+        );
     }
 
     /// A full queue is pushed out by tasks that are worth more, which are cancelled as soon as only they are left. The cheapest such task

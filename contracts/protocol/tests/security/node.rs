@@ -252,13 +252,21 @@ mod errors {
                 taken += 1;
                 let view = w.ask(runningTaskCall { number: lazy });
                 let until = view.deadline - u64::from(view.timeLimit) + 60;
+                // Neither a poke nor a pause shortens it, before the error or after it.
+                let (before, after) = (taken % 4 == 1, taken % 4 == 3);
+                if before {
+                    w.send(who(lazy.into()), 0, pauseCall {}).unwrap();
+                }
                 w.send(who(lazy.into()), 0, reportErrorCall { id, code: 1 }).unwrap();
                 let view = w.node(lazy);
-                assert_eq!((view.status, view.parked, view.parkedUntil), (1, 1, until));
-                // Neither a poke nor a pause shortens it.
-                refused!(w.send(who(DRIVER), 0, pokeCall { node: lazy }), NothingToPoke(lazy));
-                if taken % 2 == 0 {
+                assert_eq!((view.status, view.parked, view.parkedUntil), (if before { 3 } else { 1 }, 1, until));
+                if !before {
+                    refused!(w.send(who(DRIVER), 0, pokeCall { node: lazy }), NothingToPoke(lazy));
+                }
+                if after {
                     w.send(who(lazy.into()), 0, pauseCall {}).unwrap();
+                }
+                if before || after {
                     refused!(w.send(who(lazy.into()), 0, resumeCall {}), WrongStatus(lazy, 3u8));
                 }
             }
