@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy::primitives::U256;
-use alloy::sol_types::SolCall;
+use alloy::rpc::types::Log;
+use alloy::sol_types::{SolCall, SolEvent};
 use muster_client::{Account, Cursor, Event, IMuster};
-use muster_fleet::site::{gpt, journal, Agent, Running, Site, VRAM};
-use muster_fleet::wire::before;
+use muster_fleet::site::{digest_to, gpt, journal, Agent, Running, Site, VRAM};
+use muster_fleet::wire::{announcing, before};
 use muster_fleet::world::LEAST;
 use serde_json::{json, Value};
+use tokio::sync::watch;
 
 /// Methods whose answers depend on a block, and where their parameters name it.
 const AT: [(&str, usize); 6] = [
@@ -137,6 +139,37 @@ async fn draw(site: &Site, agent: &Agent, by: &Account) {
     .await;
 }
 
+/// Of several nodes of the chain, one makes up how a task was created.
+#[tokio::test]
+async fn an_announcement_is_not_believed_where_another_node_can_be_asked() {
+    let mut site = Site::new(&[]).await;
+    let (say, said) = watch::channel(None);
+    let liar = announcing(&site.url, said).await;
+    let agent = site.agent("gpu0").await;
+    agent.configure(&site);
+    let config = agent.home.join("agent.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("rpc = [", &format!("rpc = [{liar:?}, "))).unwrap();
+    let _running = agent.start(None);
+    status(&site, &agent, 1).await;
+    let application = site.account(1_000_000).await;
+    let succeeded = async |id: u64| {
+        site.event("an answer", |event| matches!(event, Event::TaskSucceeded(e) if e.id == id).then(|| event.clone())).await
+    };
+    let first = site.task(&application, gpt(0), "as it was", 70_000).await;
+    succeeded(first).await;
+    let (false_input, _) = site.store().put(b"made up").await.unwrap();
+    let created = |event: &Event| if let Event::TaskCreated(e) = event { (e.id == first).then(|| e.clone()) } else { None };
+    let mut forged = site.event("its creation", created).await;
+    (forged.id, forged.spec.inputDigest) = (first + 1, false_input);
+    let inner = alloy::primitives::Log { address: site.muster.address(), data: forged.encode_log_data() };
+    say.send(Some(Log { inner, block_number: Some(head(&site).await), ..Log::default() })).unwrap();
+    let second = site.task(&application, gpt(0), "as it is", 70_000).await;
+    assert_eq!(second, first + 1);
+    let Event::TaskSucceeded(answered) = succeeded(second).await else { unreachable!() };
+    assert_eq!(answered.resultDigest, digest_to("as it is"), "{}", agent.log());
+}
+
 /// A provider's machine that stands still before the task began, for longer than a minute.
 #[tokio::test]
 async fn what_an_endpoint_did_not_show_for_minutes_is_revealed_when_it_shows_it() {
@@ -226,6 +259,7 @@ async fn a_search_longer_than_a_task_may_take_is_an_error_in_time() {
     };
     assert_eq!(site.event("an error is reported", code).await, 3, "{}", agent.log());
     assert!(agent.log().contains("how it was created was not found before it was too late"), "{}", agent.log());
-    assert!(endpoint.asked.load(Ordering::SeqCst) < 1_000);
+    // A minute of them, each after the one before: of the search, and of the reader.
+    assert!(endpoint.asked.load(Ordering::SeqCst) < 1_500);
     assert!(agent.log().contains("blocks are still to be read"), "{}", agent.log());
 }

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloy::rpc::types::Log;
 use muster_client::fetcher;
-use serde_json::Value;
+use serde_json::{json, Value};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -102,6 +103,32 @@ where
         }
     };
     let app = axum::Router::new().route("/", axum::routing::post(answer));
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    url
+}
+
+/// An endpoint before another, whose WebSocket announces an event again and again, and no block.
+pub async fn announcing(to: &str, log: watch::Receiver<Option<Log>>) -> String {
+    use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (client, to) = (fetcher().unwrap(), to.to_string());
+    let answer = move |body: String| {
+        let asked = client.post(&to).header("content-type", "application/json").body(body);
+        async { asked.send().await.unwrap().text().await.unwrap() }
+    };
+    let announce = move |upgrade: WebSocketUpgrade| async move {
+        upgrade.on_upgrade(async move |mut socket: WebSocket| loop {
+            let news = log.borrow().as_ref().map(|log| json!({ "params": { "subscription": "0x1", "result": log } }));
+            if let Some(news) = news {
+                if socket.send(Message::text(news.to_string())).await.is_err() {
+                    return;
+                }
+            }
+            sleep(Duration::from_millis(20)).await;
+        })
+    };
+    let app = axum::Router::new().route("/", axum::routing::post(answer).get(announce));
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     url
 }
