@@ -229,6 +229,8 @@ fn bad_transactions_are_refused_in_go_ethereum_s_words() {
     assert!(node.refuse_raw(&sign(tip, &dev())).starts_with("max priority fee per gas higher than max fee per gas"));
     let elsewhere = TxEip1559 { chain_id: 1, ..plain(1) };
     assert_eq!(node.refuse_raw(&sign(elsewhere, &dev())), "invalid sender: invalid chain id for signer: have 1 want 412346");
+    let vast = TxEip1559 { gas_limit: 1 << 51, max_fee_per_gas: 1, ..plain(1) };
+    assert_eq!(node.refuse_raw(&sign(vast, &dev())), "exceeds block gas limit");
     let vast = TxEip1559 { gas_limit: 1 << 51, ..plain(1) };
     assert_eq!(node.refuse_raw(&sign(vast, &dev())), "tx fee (2251799.81 ether) exceeds the configured cap (1.00 ether)");
     // A signature that recovers to nobody.

@@ -18,7 +18,7 @@ use super::filters::Kind;
 use super::params::Params;
 use super::types::{self, Quantity, Slot};
 use super::{debug, dev, past, raw, Context};
-use crate::chain::{BlockError, Chain, SendError};
+use crate::chain::{BlockError, Chain, MinedBlock, SendError};
 use crate::evm::{Outcome, Status};
 
 /// Most blocks of a fee history: go-ethereum's limit.
@@ -368,7 +368,7 @@ fn encoded(chain: &Chain, hash: B256) -> Option<Bytes> {
     Some(block.transactions[index].encoded())
 }
 
-fn nth_encoded(block: &crate::chain::MinedBlock, index: Quantity) -> Option<Bytes> {
+fn nth_encoded(block: &MinedBlock, index: Quantity) -> Option<Bytes> {
     let index: usize = index.0.try_into().ok()?;
     Some(block.transactions.get(index)?.encoded())
 }

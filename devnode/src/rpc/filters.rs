@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::error::RpcError;
 use super::failure::Failure;
 use super::{past, raw};
-use crate::chain::{collect_logs, Chain};
+use crate::chain::{collect_logs, Chain, MinedBlock};
 
 /// A filter that nobody asks about for so long is dropped, as in go-ethereum.
 const LIFE: Duration = Duration::from_mins(5);
@@ -97,11 +97,9 @@ impl Filters {
                 raw(&hashes)
             }
             Kind::Logs(filter) => {
-                let (first, last) = filter.extract_block_range();
-                let range = first.unwrap_or(0)..=last.unwrap_or(u64::MAX);
                 let (mut logs, mut bytes) = (Vec::new(), 0);
                 for block in chain.blocks_between(from, blocks) {
-                    if range.contains(&block.header.number) {
+                    if covers(&filter, &block) {
                         collect_logs(&filter, &block, &mut logs, &mut bytes)?;
                     }
                 }
@@ -125,4 +123,10 @@ impl Filters {
 /// An id that cannot be guessed.
 pub(super) fn random_id() -> U128 {
     U128::from_be_bytes(FixedBytes::<16>::random().0)
+}
+
+/// Whether a block lies in a filter's range.
+pub(super) fn covers(filter: &Filter, block: &MinedBlock) -> bool {
+    let (first, last) = filter.extract_block_range();
+    (first.unwrap_or(0)..=last.unwrap_or(u64::MAX)).contains(&block.header.number)
 }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{broadcast, mpsc};
 
 use super::error::RpcError;
-use super::filters::random_id;
+use super::filters::{covers, random_id};
 use super::params::Params;
 use super::{encode, eth, raw, read, types, Context};
 use crate::chain::MinedBlock;
@@ -153,11 +153,8 @@ fn subscribe(params: Option<&RawValue>, subscriptions: &mut Subscriptions) -> Re
 fn of_block(id: U128, subscription: &Subscription, block: &MinedBlock) -> Vec<String> {
     match subscription {
         Subscription::NewHeads => notification(id, raw(&types::head(block))).into_iter().collect(),
+        Subscription::Logs(filter) if !covers(filter, block) => Vec::new(),
         Subscription::Logs(filter) => {
-            let (first, last) = filter.extract_block_range();
-            if !(first.unwrap_or(0)..=last.unwrap_or(u64::MAX)).contains(&block.header.number) {
-                return Vec::new();
-            }
             block.logs().filter(|log| filter.matches(&log.inner)).filter_map(|log| notification(id, raw(log))).collect()
         }
         Subscription::Pending { .. } | Subscription::Syncing => Vec::new(),
