@@ -190,7 +190,7 @@ export async function birthOf(client: MusterClient, { address, deployedIn }: Mus
     // Any answer means that the state is not kept: each provider has its own words, also such as usually pass.
     if (error instanceof EndpointError || unanswered(error)) throw error;
     if (head > SHORT) {
-      throw new EndpointError("deployedIn", `The endpoint does not keep the state that tells since when there is a Muster. Say it: \`deployedIn\`.`, error);
+      throw new EndpointError("deployedIn", `The endpoint has no old state to tell where Muster begins. Give \`deployedIn\`.`, error);
     }
     least = 0n;
   }

@@ -289,7 +289,7 @@ function outcomeOf(task: Task): string {
     case "nodeSlashed":
       return `node ${task.node}, which ran it, was slashed out of the network for something else.${back} Create it again.`;
     case "evicted":
-      return `others paid more for their place in a full queue, or as much and came earlier.${back} Create it again with a higher fee.`;
+      return `others paid more, or as much before, in a full queue.${back} Create it again with a higher fee.`;
     case "expired":
       return `it was queued for too long, and no node could take it.${back}`;
     case "cancelled":
@@ -402,25 +402,22 @@ export function translate(error: unknown, functionName: string, args: object, ha
   return new RefusalError(reverted!, functionName, args as Record<string, unknown>, hash);
 }
 
-const isAmong =
-  (one: RegExp, of = ({ name }: BaseError) => name) =>
+/** Whether an error of viem's has such a cause. */
+const has =
+  (is: (cause: BaseError & { status?: number }) => boolean) =>
   (error: unknown): boolean =>
-    error instanceof BaseError && error.walk((cause) => one.test(of(cause as BaseError))) !== null;
+    error instanceof BaseError && error.walk((cause) => is(cause as BaseError)) !== null;
+const isAmong = (one: RegExp, of = ({ name }: BaseError) => name) => has((cause) => one.test(of(cause)));
 /** A node's words. */
 const words = ({ details, message }: BaseError) => details ?? message;
 
 /** Whether an error is none of viem's, and no node's answer, which has a code: a browser's WebSocket fails so. */
-const isForeign = ({ name, cause }: BaseError) => /^UnknownRpc/.test(name) && typeof (cause as { code?: unknown })?.code !== "number";
-const cut = /*#__PURE__*/ isAmong(/^(HttpReq|WebSocketReq|SocketClosed|Timeout)/);
+const isForeign = ({ name, cause }: BaseError) => name === "UnknownRpcError" && isNaN((cause as { code: number } | undefined)?.code!);
 /** Whether a request failed with an unknown outcome. */
-export const unanswered = (error: unknown): boolean => cut(error) || (error instanceof BaseError && error.walk((cause) => isForeign(cause as BaseError)) !== null);
+export const unanswered = /*#__PURE__*/ has((cause) => isForeign(cause) || /^(HttpReq|(Web)?Socket|Timeout)/.test(cause.name));
 
 /** Whether such a failure may last: an HTTP status by which an endpoint refuses, or a WebSocket, which viem may not open again. */
-export const lasting = (error: unknown): boolean =>
-  error instanceof BaseError &&
-  error.walk((cause) => {
-    return isForeign(cause as BaseError) || [401, 403, 404].includes((cause as { status: number }).status);
-  }) !== null;
+export const lasting = /*#__PURE__*/ has((cause) => isForeign(cause) || [401, 403, 404].includes(cause.status!));
 
 /** Whether a node refused a transaction for its nonce. */
 export const misnumbered = /*#__PURE__*/ isAmong(/nonce too/i, words);
