@@ -274,8 +274,14 @@ impl Answers {
         self.put(job)
     }
 
-    /// Reveals a job's answer if possible; returns the action needed first, if any.
-    pub async fn reveal(&self, job: &mut Job, head: &Head, running: Option<&IMuster::TaskView>) -> Result<Option<What>> {
+    /// Reveals a job's answer if possible; returns the action needed first, if any. `now` is the expected time of the next block.
+    pub async fn reveal(
+        &self,
+        job: &mut Job,
+        head: &Head,
+        now: u64,
+        running: Option<&IMuster::TaskView>,
+    ) -> Result<Option<What>> {
         if job.place == 0 {
             return self.reveal_alone(job, head, running).await;
         }
@@ -298,7 +304,6 @@ impl Answers {
             }
             3 => {
                 // Reveals open in the block after the deadline, if there is one.
-                let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
                 let late = |member: &IMuster::MemberView| member.stage == 2 && member.moment < now;
                 if group.members.iter().any(|member| late(member) && head.timestamp <= member.moment) {
                     return Ok(Some(What::Block(head.number)));

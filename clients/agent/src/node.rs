@@ -276,7 +276,7 @@ impl Node {
         let running = muster.read(IMuster::runningTaskCall { number }).await?;
         let running = Some(running).filter(|task| task.id > 0);
         for mut job in jobs {
-            if let Err(error) = self.answers().reveal(&mut job, &head, running.as_ref()).await {
+            if let Err(error) = self.answers().reveal(&mut job, &head, self.clock.now(), running.as_ref()).await {
                 tracing::warn!("{}: task {}: {error:#}", self.name(), job.task);
             }
         }
@@ -334,7 +334,7 @@ impl Node {
                     self.begin(job, own)?;
                 }
                 Stage::Stored | Stage::Sent => self.answers().answer(job).await?,
-                _ => match self.answers().reveal(job, &head, running.as_ref()).await? {
+                _ => match self.answers().reveal(job, &head, self.clock.now(), running.as_ref()).await? {
                     what @ Some(What::Free(..)) => frees = what,
                     what => wanted = what.or(wanted),
                 },
@@ -503,7 +503,7 @@ impl Node {
                 Stage::Taken | Stage::Ran | Stage::Stored => {}
                 // It may have been mined before.
                 Stage::Sent => self.answers().answer(job).await?,
-                _ => drop(self.answers().reveal(job, head, running).await?),
+                _ => drop(self.answers().reveal(job, head, self.clock.now(), running).await?),
             }
             if job.stage == Stage::Over {
                 work::forget(&shared.config.work(&self.ready.settings), job);
