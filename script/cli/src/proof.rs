@@ -411,7 +411,7 @@ const FUZZED: &str = "
 const LOADED: &str = "
 ## Tests beside busy loops
 
-`script/test --under-load` runs the tests that wait for a node, an agent or a store beside four busy loops, then two clients. All its runs, from
+`script/test --under-load` runs the tests that wait for a node, an agent or a store beside four busy loops, and two clients beside them. All its runs, from
 `test/runs.jsonl`.
 
 | what | runs | minutes of one | hours | failed | last run |
