@@ -1399,7 +1399,10 @@ impl Model {
             4 | 6 if due => return self.hold(t, node),
             6 => return self.leave(t, node, true),
             4 => return self.leave(t, node, false),
-            3 if matches!(may, May::Rest(until) if until > self.now) => self.note("rests before it pauses"),
+            3 if matches!(may, May::Rest(until) if until > self.now) => {
+                self.note("rests before it pauses");
+                return self.take_rest(t, node, may);
+            }
             3 => {
                 n.status = 5;
                 return t.expect(E::NodePaused(IMuster::NodePaused { node }));
@@ -1417,12 +1420,7 @@ impl Model {
             return;
         }
         match may {
-            May::Rest(until) if until > self.now => {
-                let n = self.nodes.get_mut(&node).unwrap();
-                (n.parked, n.rests) = (Some(until), true);
-                self.note("rests after an error");
-                t.expect(E::NodeExcluded(IMuster::NodeExcluded { node, until }));
-            }
+            May::Rest(until) if until > self.now => self.take_rest(t, node, may),
             _ if due => self.hold(t, node),
             _ if t.spent && !self.queue.is_empty() => {
                 self.note("held back by a dear draw");
@@ -1431,6 +1429,15 @@ impl Model {
             May::Rest(_) => self.note("no rest after an error"),
             _ => self.place(t, by, node, may),
         }
+    }
+
+    /// Takes a node's rest after an error.
+    fn take_rest(&mut self, t: &mut Trace, node: u32, may: May) {
+        let May::Rest(until) = may else { unreachable!() };
+        let n = self.nodes.get_mut(&node).unwrap();
+        (n.parked, n.rests) = (Some(until), true);
+        self.note("rests after an error");
+        t.expect(E::NodeExcluded(IMuster::NodeExcluded { node, until }));
     }
 
     /// Whether it is long enough ago that a node was reserved in vain, and that it waited in vain: it does either a tenth of its time at most.

@@ -32,15 +32,18 @@ pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut handle: Unplaced, n
         handle.put(net.host);
         return begin_assignment(net, handle.id);
     }
-    let rests = matches!(next, Next::Rest(until) if until > now);
-    match Status::new(handle.node.status) {
+    let rest = match next {
+        Next::Rest(until) if until > now => Some(until),
+        _ => None,
+    };
+    match (Status::new(handle.node.status), rest) {
         // A leaving node can change the largest stake, and with it the weights of all others.
-        Status::PendingKickout | Status::PendingQuit if net.draws_due() => return park(net, handle, now),
-        Status::PendingKickout => return depart(net, handle, true),
-        Status::PendingQuit => return depart(net, handle, false),
+        (Status::PendingKickout | Status::PendingQuit, _) if net.draws_due() => return park(net, handle, now),
+        (Status::PendingKickout, _) => return depart(net, handle, true),
+        (Status::PendingQuit, _) => return depart(net, handle, false),
         // It pauses when it has rested: else it could resume at once.
-        Status::PendingPause if rests => {}
-        Status::PendingPause => {
+        (Status::PendingPause, Some(until)) => return park(net, handle, until),
+        (Status::PendingPause, None) => {
             handle.node.status = Status::Paused as u8;
             handle.put(net.host);
             emit::<NodePaused>(net.host, (handle.id,), ());
@@ -53,10 +56,11 @@ pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut handle: Unplaced, n
         let due = net.now + qos::exclusion_seconds(h, net.rules.exclusion_ppm, net.rules.tau);
         return park(net, handle, due);
     }
-    match next {
-        Next::Rest(until) if rests => return park(net, handle, until),
-        _ if net.draws_due() || net.queued > 0 && net.is_spent() => return park(net, handle, now),
-        _ => {}
+    if let Some(until) = rest {
+        return park(net, handle, until);
+    }
+    if net.draws_due() || net.queued > 0 && net.is_spent() {
+        return park(net, handle, now);
     }
     if !find_queued(net, &handle, next) {
         // The model that it held for the ended task is known without a look; the next draw saves the look, too.
