@@ -1,6 +1,6 @@
 //! A short search by the adversary of `muster_model::search`, and its single prices; `script/sim attacks` makes the long one.
 
-use alloy_primitives::U256;
+use alloy_primitives::{B256, U256};
 use muster_core::validation::payment;
 use muster_model::search::book::{Cause, Tally};
 use muster_model::search::harm::Harm;
@@ -240,6 +240,75 @@ fn dust_takes_no_honest_node_out() {
     assert!(out.is_empty() && (1..=12).all(|n| w.node(n).stake == 400 * TOKEN && !w.account(n.into()).kickedOut));
 }
 
+/// How it goes until an honest node of twenty is out, in groups of somebody's tasks at this fee. `says` gives a member's answer, 0 an error,
+/// from the number of the somebody's own nodes in its group. The result: the groups, those with an honest node judged wrong, what the somebody
+/// paid in all, and what was burnt.
+fn until_out(fee: u128, own: u32, says: impl Fn(u32, usize) -> u8) -> (u32, u32, u128, u128) {
+    let mut w = network(20);
+    let is_own = |n: u32| n > 20 - own;
+    let purse = |w: &mut World| w.account(CREATOR).credit + (21 - own..=20).map(|n| w.account(n.into()).credit).sum::<u128>();
+    let (before, mut groups, mut against) = (purse(&mut w), 0u32, 0);
+    loop {
+        w.pass(4, 60);
+        let id = created(&mut w, fee, TaskSpec { gpu: CARD, ..alike(0) });
+        let (place, members) = loop {
+            match group_of(&mut w, id) {
+                Some(group) => break group,
+                None => w.drain(),
+            }
+        };
+        assert!(w.ask(groupCall { place }).scored);
+        let ours = members.iter().filter(|&&n| is_own(n)).count();
+        let opening = |n: u32| match says(n, ours) {
+            0 => (ERROR, B256::ZERO),
+            says => (ANSWER, value(says)),
+        };
+        w.events();
+        members.iter().for_each(|&n| commit(&mut w, id, n, opening(n).0, opening(n).1).unwrap());
+        members.iter().for_each(|&n| reveal(&mut w, id, place, n, opening(n).0, opening(n).1).unwrap());
+        groups += 1;
+        let events = w.events();
+        against += u32::from(events.iter().any(|e| matches!(e, E::MemberJudged(one) if one.verdict == 2 && !is_own(one.node))));
+        if events.iter().any(|e| matches!(e, E::NodeKickedOut(one) if !is_own(one.node))) {
+            check_money(&mut w);
+            let paid = before + u128::from(groups) * fee - purse(&mut w);
+            return (groups, against, paid, w.ask(overviewCall {}).burnt);
+        }
+    }
+}
+
+/// An input that its creator serves to groups of which two are its own nodes: all others commit to errors, and cost the start fee.
+#[test]
+fn an_input_for_chosen_groups_makes_two_of_three_cost_start_fees() {
+    for own in [2, 4, 7] {
+        let (fee, says) = (3 * TOKEN, |n: u32, ours: usize| if ours == 2 { 1 + u8::from(n > 20 - own) } else { 0 });
+        let (groups, against, paid, burnt) = until_out(fee, own, says);
+        let ratio = burnt as f64 / paid as f64;
+        println!(
+            "{own} of twenty, fees of 3 tokens: {against} of {groups} groups, {ratio:.1} tokens burnt for each that it paid"
+        );
+        // Each other group costs the start fee of a fiftieth.
+        assert_eq!((burnt, paid), (u128::from(against) * 20 * TOKEN, u128::from(groups - against) * fee / 50));
+    }
+}
+
+/// Scores do not depend on the fee: a node whose pool is full of zeros is kicked out. Its stake comes back.
+#[test]
+fn fifty_scores_of_nothing_take_an_honest_node_out_for_dust() {
+    // An input on which one card answers otherwise than all others.
+    let (groups, against, paid, _) = until_out(DUST, 0, |n, _| 1 + u8::from(n == 5));
+    assert_eq!((against, paid), (50, u128::from(groups) * DUST));
+    println!("an input on which one of twenty differs: {groups} groups, {against} with it");
+
+    // Two of three, and the input for them alone.
+    for own in [4, 7] {
+        let says = |n: u32, ours: usize| if ours == 2 { 1 + u8::from(n > 20 - own) } else { 0 };
+        let (groups, against, paid, _) = until_out(DUST, own, says);
+        println!("{own} of twenty: {groups} groups, the input for {against}, {:.1} fees paid", paid as f64 / DUST as f64);
+        assert!(against >= 50 && paid < u128::from(groups) * DUST / 40, "{against} {paid}");
+    }
+}
+
 /// The owner lists GPU groups at once. Where a group's nodes differ, that reaches into stakes.
 #[test]
 fn a_group_listed_at_once_has_its_nodes_slashed_in_the_same_minute() {
@@ -268,6 +337,24 @@ fn parameters_set_at_once_can_set_a_node_apart_for_weeks() {
     w.send(who(DRIVER), 0, expireCall { node, id }).unwrap();
     let hours = (w.node(node).parkedUntil - w.mem.now) / 3_600;
     assert_eq!(hours, 386);
+    w.send(who(node.into()), 0, quitCall {}).unwrap();
+
+    // One that pauses and reports an error only rests before it is paused.
+    let mut w = world(10, 1);
+    let (id, node) = busy(&mut w, 1)[0];
+    let wait = w.node(node).deadline + 1 - w.mem.now;
+    w.pass(1, wait);
+    w.send(who(DRIVER), 0, expireCall { node, id }).unwrap();
+    let (id, _) = busy(&mut w, 10).into_iter().find(|(_, other)| *other == node).unwrap();
+    w.set("tau", 604_800);
+    w.set("exclusionPpm", 900_000);
+    w.send(who(node.into()), 0, pauseCall {}).unwrap();
+    w.send(who(node.into()), 0, reportErrorCall { id, code: 1 }).unwrap();
+    let view = w.node(node);
+    assert!((view.status, view.parked) == (3, 1) && view.parkedUntil <= w.mem.now + 60, "{}", view.parkedUntil - w.mem.now);
+    w.pass(1, 60);
+    w.dispatch(1).unwrap();
+    assert_eq!(w.node(node).status, 5);
     w.send(who(node.into()), 0, quitCall {}).unwrap();
 }
 

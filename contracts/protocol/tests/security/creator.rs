@@ -321,7 +321,8 @@ mod single {
     }
 
     /// Two dust tasks a block refused every exit. Now a call that needs settled draws makes eight of them itself, fewer where they are
-    /// expensive. Refusing it takes nine tasks in every block, or six that need several models each; four hold one exit in three.
+    /// expensive. Refusing it takes nine tasks in every block, or six that need several models each; four hold one exit in three. Of those
+    /// for several nodes two are enough.
     #[test]
     fn keeping_somebody_from_quitting_takes_many_tasks_in_every_block() {
         let held = |per_block: usize, models: &[u64]| -> (u64, u64) {
@@ -367,6 +368,30 @@ mod single {
                 assert!(refused < 20 || gas > 450_000, "most blocks, {refused} of 40, for {gas} gas each");
             }
         }
+        // A draw of several nodes is a call's last, so two such tasks are enough. A `dispatch` before the call lets it in.
+        let mut w = world(60, 1);
+        let (mut refused, mut gas) = (0, 0);
+        for _ in 0..40 {
+            w.pass(1, 1);
+            let mut w = w.clone();
+            for _ in 0..2 {
+                let three = IMuster::TaskSpec { kind: 0, redundancy: 2, ..spec(0, &[]) };
+                let (cost, created) = metered(&mut w, who(66), 180, |n| n.create_task(three));
+                assert_eq!(created, "accepted");
+                gas += cost;
+            }
+            w.pass(1, 1);
+            refused += u64::from(metered(&mut w, who(1), 0, |n| n.quit()).1 == "DrawsDue");
+            w.dispatch(16).unwrap();
+            let free = (1..=60).find(|&n| w.node(n).status == 1).unwrap();
+            assert_eq!(metered(&mut w, who(free.into()), 0, |n| n.quit()).1, "accepted");
+        }
+        assert_eq!(refused, 40);
+        priced(
+            "quitting refused",
+            "2 tasks of three nodes in every block",
+            &format!("{refused} of 40 blocks, {} gas a block", gas / 40),
+        );
     }
 
     /// Tasks in one call are cheaper to create than one by one, and cost as much to draw. So that they do not pile up for others, none are
