@@ -64,7 +64,7 @@ test("packed, each holds all that it is compiled from, and nothing else", () => 
 test("published again, crates that are there are left out, and the first that is refused ends it with its reason", () => {
   const stub = join(target, "cargo");
   const publish = (refused) => {
-    const script = `#!/bin/sh\ncase $4 in\n  muster-core) echo "error: crate $4@1 already exists on a registry" >&2; exit 101 ;;\n  ${refused}) echo "error: too many new crates" >&2; exit 101 ;;\nesac\n`;
+    const script = `#!/bin/sh\ncase $5 in\n  muster-core) echo "error: crate $5@1 already exists on a registry" >&2; exit 101 ;;\n  ${refused}) echo "error: too many new crates" >&2; exit 101 ;;\nesac\n`;
     writeFileSync(stub, script, { mode: 0o755 });
     return spawnSync(join(root, "script/crates"), { env: { ...process.env, PATH: `${target}:${process.env.PATH}` }, encoding: "utf8" });
   };
