@@ -54,8 +54,9 @@ const PROGRAMS = {
   },
 };
 
-/** All programs, as they are built. */
+/** All programs, as they are built, and those that need no files beside them. */
 const ALL = ["muster", "muster-agent", "muster-dev", "muster-devnode"];
+const ALONE = ALL.filter((program) => program !== "muster-dev");
 
 /** The fields that all packages have in common. */
 const common = (name, { description, directory, keywords }) => ({
@@ -177,10 +178,10 @@ function archive(out, name, entries) {
 /** The files of every archive. */
 const papers = () => Object.fromEntries(["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "SECURITY.md"].map((path) => [path, { from: join(root, path) }]));
 
-/** All programs of a platform, and the files of a service of the agent. */
+/** The programs of a platform, and the files of a service of the agent. */
 function archivePrograms(out, platform, from) {
   const entries = papers();
-  for (const program of ALL) entries[program] = { from: join(from, program), mode: 0o755 };
+  for (const program of ALONE) entries[program] = { from: join(from, program), mode: 0o755 };
   for (const path of files(join(root, "clients/agent/deploy"))) entries[`agent/${path}`] = { from: join(root, "clients/agent/deploy", path) };
   archive(out, `muster-${version}-${platform}`, entries);
 }
@@ -222,6 +223,7 @@ export function check(tag, sources = undefined) {
   const [, members] = /^members = \[([^]*?)\]/m.exec(read("Cargo.toml"));
   for (const path of ["Cargo.toml", ...[...members.matchAll(/"(.+?)"/g)].map(([, member]) => `${member}/Cargo.toml`)]) {
     for (const [, own, beside] of read(path).matchAll(/^version = "(.*?)"|path = ".*?", version = "(.*?)"/gm)) same(path, own ?? beside, version);
+    for (const [, own] of read(path).matchAll(/^repository = "(.*?)"/gm)) same(path, own, repository);
   }
   const locked = [...read("Cargo.lock").matchAll(/^name = "muster-.*"\nversion = "(.*)"\n(?!source)/gm)];
   if (locked.some(([, is]) => is !== version)) wrong.push("Cargo.lock has other versions: cargo update --workspace");
@@ -236,6 +238,11 @@ export function check(tag, sources = undefined) {
   // As the workflow looks for it, which makes its text the notes of the release.
   if (!read("CHANGELOG.md").split("\n").includes(`## ${version}`)) wrong.push(`CHANGELOG.md has no section "## ${version}"`);
   if (version.includes("-")) wrong.push(`${version} is a prerelease, which npm would publish as the newest version`);
+  // Pages name files and tags by their version.
+  for (const path of ["clients/react/README.md", "devnode/README.md", "docs/applications.md", "docs/devnode.md", "docs/examples.md"]) {
+    for (const [, packed, tagged] of read(path).matchAll(/muster-(?:client|react)-(\d[\w.]*)\.tgz|muster-devnode\/v(\d[\w.]*)/g)) same(path, packed ?? tagged, version);
+  }
+  if (tag && /^Not published yet/m.test(read("CHANGELOG.md").split(`\n## ${version}\n`)[1]?.split("\n## ")[0])) wrong.push(`CHANGELOG.md says of ${version} that it is not published yet`);
   if (tag && tag !== `v${version}`) wrong.push(`the tag is ${tag}, and Cargo.toml says ${version}`);
   if (tag && sources && sources !== repository) wrong.push(`this is ${sources}, and Cargo.toml says ${repository}: npm takes no package of another repository`);
   return wrong;

@@ -19,7 +19,7 @@ const blocks = [...example.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, languag
 
 // The shell block's setup, from the packages installed here instead of from the network.
 const shell = blocks.find(({ language }) => language === "sh").text;
-for (const step of ["npm init -y", "npm pkg set type=module", "npm install viem ethers tsx", "npm install ../muster/clients/ts/muster-client-0.1.0.tgz", "cp -r ../muster/abi ."]) {
+for (const step of ["npm init -y", "npm pkg set type=module", "npm install viem ethers tsx", `npm install ../muster/clients/ts/muster-client-${JSON.parse(readFileSync(join(root, "clients/ts/package.json"), "utf8")).version}.tgz`, "cp -r ../muster/abi ."]) {
   assert.ok(shell.includes(step), `the page's shell block has no "${step}"`);
 }
 const project = mkdtempSync(join(tmpdir(), "muster-examples-"));

@@ -78,7 +78,9 @@ test("the agent's container: its user, its folders, and an address that can be r
 
   const { services, volumes } = parse(read(`${AGENT}/compose.yaml`));
   const agent = services["muster-agent"];
-  assert.ok(existsSync(join(root, AGENT, agent.build.context, agent.build.dockerfile)));
+  assert.match(agent.image, /^\$\{AGENT_IMAGE:\?/);
+  const [, file] = /docker build --file (\S+) --tag \S+ \.$/m.exec(read(`${AGENT}/compose.yaml`));
+  assert.equal(file, `${AGENT}/Dockerfile`);
   assert.deepEqual(agent.ports, [`127.0.0.1:${port}:${port}`]);
   assert.ok(agent.healthcheck.test.join(" ").includes(`/${port};`));
   assert.equal(agent.read_only, true);

@@ -92,20 +92,23 @@ before(async () => {
 });
 
 test("all manifests say the same version and the same repository", () => {
-  assert.deepEqual(check(`v${version}`, repository), []);
-  assert.deepEqual(check("v99.0.0"), [`the tag is v99.0.0, and Cargo.toml says ${version}`]);
+  const [, section] = readFileSync(join(root, "CHANGELOG.md"), "utf8").split(`\n## ${version}\n`);
+  const unpublished = section.startsWith("\nNot published yet.") ? [`CHANGELOG.md says of ${version} that it is not published yet`] : [];
+  assert.deepEqual(check(undefined), []);
+  assert.deepEqual(check(`v${version}`, repository), unpublished);
+  assert.deepEqual(check("v99.0.0"), [...unpublished, `the tag is v99.0.0, and Cargo.toml says ${version}`]);
   assert.match(check(`v${version}`, `${repository}-of-another`).join(), /npm takes no package of another repository/);
 });
 
 test("another version in the root alone is noticed wherever it is forgotten", () => {
   const copy = inside("copy");
-  for (const path of execFileSync("git", ["ls-files", "*Cargo.toml", "*package.json", "Cargo.lock", "CHANGELOG.md", "script/npm"], { cwd: root, encoding: "utf8" }).trim().split("\n")) {
+  for (const path of execFileSync("git", ["ls-files", "*Cargo.toml", "*package.json", "Cargo.lock", "*.md", "script/npm"], { cwd: root, encoding: "utf8" }).trim().split("\n")) {
     cpSync(join(root, path), join(copy, path));
   }
   writeFileSync(join(copy, "Cargo.toml"), readFileSync(join(copy, "Cargo.toml"), "utf8").replace(`\nversion = "${version}"`, '\nversion = "99.0.0-rc.1"'));
   const { status, stderr } = spawnSync(process.execPath, [join(copy, "script/npm/release.mjs")], { encoding: "utf8" });
   assert.equal(status, 1);
-  for (const place of ["Cargo.toml says", "devnode/Cargo.toml says", "Cargo.lock has", "clients/ts/package.json says", "clients/react/package.json says", "CHANGELOG.md has no section", "99.0.0-rc.1 is a prerelease"]) {
+  for (const place of ["Cargo.toml says", "devnode/Cargo.toml says", "Cargo.lock has", "clients/ts/package.json says", "clients/react/package.json says", "clients/react/README.md says", "devnode/README.md says", "docs/examples.md says", "CHANGELOG.md has no section", "99.0.0-rc.1 is a prerelease"]) {
     assert.ok(stderr.includes(`release: ${place}`), `${place}: ${stderr}`);
   }
 });
@@ -144,7 +147,7 @@ test("what is packed", () => {
   const built = Object.keys(programs).flatMap((name) => [`build/${name}.deploy`, `build/${name}.wasm`]);
   for (const path of [...built, "build/manifest.json", "build/router.deploy", "SHA256SUMS"]) assert.ok(holds("muster-programs").includes(path), path);
   const archived = list(join(out, `muster-${version}-${platform}.tar.gz`));
-  for (const path of ["muster", "muster-agent", "muster-dev", "muster-devnode", "LICENSE-MIT", "agent/muster-agent.service"]) {
+  for (const path of ["muster", "muster-agent", "muster-devnode", "LICENSE-MIT", "agent/muster-agent.service"]) {
     assert.ok(archived.includes(`muster-${version}-${platform}/${path}`), path);
   }
   assert.equal(execFileSync("tar", ["-xzOf", join(out, `muster-${version}-${platform}.tar.gz`), `muster-${version}-${platform}/LICENSE-MIT`], { encoding: "utf8" }), readFileSync(join(root, "LICENSE-MIT"), "utf8"));
