@@ -1395,15 +1395,16 @@ impl Model {
             }
             return self.begin(t, node);
         }
-        match n.status {
-            4 | 6 if due => return self.hold(t, node),
-            6 => return self.leave(t, node, true),
-            4 => return self.leave(t, node, false),
-            3 if matches!(may, May::Rest(until) if until > self.now) => {
+        let rest = if let May::Rest(until) = may { Some(until).filter(|&until| until > self.now) } else { None };
+        match (n.status, rest) {
+            (4 | 6, _) if due => return self.hold(t, node),
+            (6, _) => return self.leave(t, node, true),
+            (4, _) => return self.leave(t, node, false),
+            (3, Some(until)) => {
                 self.note("rests before it pauses");
-                return self.take_rest(t, node, may);
+                return self.take_rest(t, node, until);
             }
-            3 => {
+            (3, None) => {
                 n.status = 5;
                 return t.expect(E::NodePaused(IMuster::NodePaused { node }));
             }
@@ -1420,7 +1421,7 @@ impl Model {
             return;
         }
         match may {
-            May::Rest(until) if until > self.now => self.take_rest(t, node, may),
+            May::Rest(until) if until > self.now => self.take_rest(t, node, until),
             _ if due => self.hold(t, node),
             _ if t.spent && !self.queue.is_empty() => {
                 self.note("held back by a dear draw");
@@ -1432,8 +1433,7 @@ impl Model {
     }
 
     /// Takes a node's rest after an error.
-    fn take_rest(&mut self, t: &mut Trace, node: u32, may: May) {
-        let May::Rest(until) = may else { unreachable!() };
+    fn take_rest(&mut self, t: &mut Trace, node: u32, until: u64) {
         let n = self.nodes.get_mut(&node).unwrap();
         (n.parked, n.rests) = (Some(until), true);
         self.note("rests after an error");

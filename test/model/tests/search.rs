@@ -159,19 +159,24 @@ fn the_search_finds_what_the_rules_of_old_cost() {
     assert_eq!((today.sum.blamed, today.sum.spared), (0, 0));
 }
 
+/// A replicated task for this fee, with the place and the members of its group.
+fn grouped(w: &mut World, fee: u128) -> (u64, u32, Vec<u32>) {
+    w.pass(4, 60);
+    let id = created(w, fee, TaskSpec { gpu: CARD, ..alike(0) });
+    loop {
+        match group_of(w, id) {
+            Some((place, members)) => return (id, place, members),
+            None => w.drain(),
+        }
+    }
+}
+
 /// Plays replicated tasks for this fee until a group is not scored, or for so many groups. Gives the groups that were scored, and the nodes
 /// that left for good.
 fn expelled(w: &mut World, fee: u128, most: u32, says: impl Fn(u32, &[u32]) -> u8) -> (u32, Vec<u32>) {
     let (mut groups, mut out) = (0, Vec::new());
     while groups < most {
-        w.pass(4, 60);
-        let id = created(w, fee, TaskSpec { gpu: CARD, ..alike(0) });
-        let (place, members) = loop {
-            match group_of(w, id) {
-                Some(group) => break group,
-                None => w.drain(),
-            }
-        };
+        let (id, place, members) = grouped(w, fee);
         if !w.ask(groupCall { place }).scored {
             break;
         }
@@ -249,14 +254,7 @@ fn until_out(fee: u128, own: u32, says: impl Fn(u32, usize) -> u8) -> (u32, u32,
     let purse = |w: &mut World| w.account(CREATOR).credit + (21 - own..=20).map(|n| w.account(n.into()).credit).sum::<u128>();
     let (before, mut groups, mut against) = (purse(&mut w), 0u32, 0);
     loop {
-        w.pass(4, 60);
-        let id = created(&mut w, fee, TaskSpec { gpu: CARD, ..alike(0) });
-        let (place, members) = loop {
-            match group_of(&mut w, id) {
-                Some(group) => break group,
-                None => w.drain(),
-            }
-        };
+        let (id, place, members) = grouped(&mut w, fee);
         assert!(w.ask(groupCall { place }).scored);
         let ours = members.iter().filter(|&&n| is_own(n)).count();
         let opening = |n: u32| match says(n, ours) {
@@ -277,12 +275,17 @@ fn until_out(fee: u128, own: u32, says: impl Fn(u32, usize) -> u8) -> (u32, u32,
     }
 }
 
+/// Answers where the input is there for groups of which two are own nodes, who give a false one.
+fn for_two(own: u32) -> impl Fn(u32, usize) -> u8 {
+    move |n, ours| if ours == 2 { 1 + u8::from(n > 20 - own) } else { 0 }
+}
+
 /// An input that its creator serves to groups of which two are its own nodes: all others commit to errors, and cost the start fee.
 #[test]
 fn an_input_for_chosen_groups_makes_two_of_three_cost_start_fees() {
     for own in [2, 4, 7] {
-        let (fee, says) = (3 * TOKEN, |n: u32, ours: usize| if ours == 2 { 1 + u8::from(n > 20 - own) } else { 0 });
-        let (groups, against, paid, burnt) = until_out(fee, own, says);
+        let fee = 3 * TOKEN;
+        let (groups, against, paid, burnt) = until_out(fee, own, for_two(own));
         let ratio = burnt as f64 / paid as f64;
         println!(
             "{own} of twenty, fees of 3 tokens: {against} of {groups} groups, {ratio:.1} tokens burnt for each that it paid"
@@ -302,8 +305,7 @@ fn fifty_scores_of_nothing_take_an_honest_node_out_for_dust() {
 
     // Two of three, and the input for them alone.
     for own in [4, 7] {
-        let says = |n: u32, ours: usize| if ours == 2 { 1 + u8::from(n > 20 - own) } else { 0 };
-        let (groups, against, paid, _) = until_out(DUST, own, says);
+        let (groups, against, paid, _) = until_out(DUST, own, for_two(own));
         println!("{own} of twenty: {groups} groups, the input for {against}, {:.1} fees paid", paid as f64 / DUST as f64);
         assert!(against >= 50 && paid < u128::from(groups) * DUST / 40, "{against} {paid}");
     }
