@@ -634,7 +634,8 @@ interface IMuster {
     /// @notice The draw stayed undecided, or its block's hash has aged out: it is drawn again from a later block. Or enough nodes may be there now
     /// for a queued task that takes several: it is Pending again, and its ticket is no longer valid.
     event TaskRedrawn(uint64 indexed id, uint64 drawBlock);
-    /// @notice No node could take the task: it waits in the queue of its GPU group, or of its VRAM.
+    /// @notice No node could take the task, or too many draws by ratings have found too few: it waits in the queue of its GPU group, or of its
+    /// VRAM.
     event TaskQueued(uint64 indexed id, uint32 indexed group, address indexed creator, uint64 ticket);
     /// @notice A node was chosen and has until the deadline.
     /// @param boosts Whether the task's success can raise the node's H: H is below 1, and the draw had enough candidates, or the task waited in the

@@ -201,7 +201,7 @@ contract MusterStorage {
         /// bit 5, a validation group runs it. In a group: bit 6, it is scored. Bit 7: it takes several nodes at once.
         uint8 flags;
         /// Sampled: the probability of validation, in ten-thousandths. Rated: the most nodes that its fee is for, plus 16 for each group
-        /// that ended without a majority.
+        /// that ended without a majority, and 256 for each draw that stayed undecided.
         uint16 sampleBps;
     }
 

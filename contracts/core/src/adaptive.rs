@@ -29,9 +29,10 @@ impl Tally {
     }
 }
 
-/// G = alpha rho + (1 - alpha) s as a wad, rounded down: rho = successes / capacity, s = successes / groups.
+/// G = alpha rho + (1 - alpha) s as a wad, each term rounded down: rho = successes / capacity, s = successes / groups.
 ///
-/// Both are at most one, so that alpha weighs like against like. Nothing formed gives 0; `alpha` above 1e18 counts as one.
+/// Both are at most one, so that alpha weighs like against like. Nothing formed gives 0; `alpha` above 1e18 counts as one. Never too
+/// high, and less than two units of 1e-18 too low.
 pub fn gain(tally: Tally, alpha: u64) -> u64 {
     let alpha = alpha.min(WAD);
     let part = |weight: u64, of: u64| {
@@ -359,7 +360,7 @@ pub const TARGETS_MEANT: u8 = 3;
 /// their mean. From the [`TARGETS_MEANT`]-th on, the last has that part in it, and earlier ones fade.
 ///
 /// Each is computed from a few of the workers, different ones each time. The first stands for itself: a mean with the initial target would
-/// take several periods to leave it.
+/// take several periods to leave it. Rounding fades too: any number of means in a row is less than two units of 1e-18 too low.
 pub fn mean_target(former: u64, before: u8, best: u64) -> u64 {
     let count = u64::from(before.min(TARGETS_MEANT - 1)) + 1;
     (former.min(WAD) * (count - 1) + best.min(WAD)) / count

@@ -165,7 +165,8 @@ impl Pot {
     }
 }
 
-/// Shares a pot by scores, rounded down, the remainder to the last member with a score. All of it is shared if any score is above 0.
+/// Shares a pot by scores, rounded down, the remainder to the last member with a score. All of it is shared if any score is above 0. The
+/// last share is at most 2 above its part rounded down.
 pub fn shares(pot: u128, scores: &[Option<u8>; MEMBERS]) -> [u128; MEMBERS] {
     let score = |i: usize| scores[i].unwrap_or(0) as u128;
     let sum: u128 = (0..MEMBERS).map(score).sum();

@@ -57,7 +57,7 @@ pub fn weight(m: u64, s: u64, qos: u64) -> u64 {
     mul_wad(harmonic(s, qos), m)
 }
 
-/// The largest M a candidate can have when it holds (`local` true) or need not hold a required model.
+/// The largest M of the candidates that hold a required model (`local`), or of those that hold none. Without a required model M is 1.
 #[inline]
 pub fn largest_boost(total: u32, local: bool) -> u64 {
     match (total, local) {
@@ -71,7 +71,7 @@ pub fn largest_boost(total: u32, local: bool) -> u64 {
 ///
 /// QoS is at most `best` (a wad), so harmonic <= S best / (best + S), which grows with S; S is at most
 /// min(1, sqrt(base 4^c / largest)) in class c. Divided by 2^c that is greatest in the lowest class.
-/// Rounded up by 3 units, more than all roundings on the way.
+/// Rounded up by 3 units, more than all roundings on the way: these take less than 2, so more than 1 is left.
 #[inline]
 pub fn class_bound(base: u64, largest: u64, lowest: u8, best: u64) -> u64 {
     let s = staking_score(base << (2 * lowest as u32), largest);

@@ -179,15 +179,15 @@ fn what_an_order_says() {
     // The bits are those that abi/MusterStorage.sol declares.
     let (alike, mixed) = (order(128, 0, 2), order(128 | 2, 0, 4 << 4));
     let (single, sampled) = (order(2, 0, 1 << 4 | 1), order(4, 500, 1 << 4));
-    let (rated, again) = (order(128, 7, 2), order(128, 2 << 4 | 5, 1 << 4));
+    let (rated, again) = (order(128, 7, 2), order(128, 3 << 8 | 2 << 4 | 5, 1 << 4));
     let all = [single, sampled, alike, mixed, rated, again];
     let policies = [
         Policy::Single,
         Policy::Sampled { bps: 500 },
         Policy::Replicated,
         Policy::Replicated,
-        Policy::Rated { most: 7, attempts: 0 },
-        Policy::Rated { most: 5, attempts: 2 },
+        Policy::Rated { most: 7, attempts: 0, undecided: 0 },
+        Policy::Rated { most: 5, attempts: 2, undecided: 3 },
     ];
     assert_eq!(all.map(|o| o.policy()), policies);
     assert_eq!(policies.map(|policy| policy.number()), [0, 1, 2, 2, 3, 3]);
@@ -202,7 +202,13 @@ fn what_an_order_says() {
     assert_eq!(all.map(|o| o.several()), [false, false, true, true, true, true]);
     assert_eq!(all.map(|o| o.has_receipt()), [true, false, false, true, false, false]);
     assert_eq!(all.map(|o| o.commits()), [false, true, false, false, false, false]);
-    assert_eq!(rated.after_attempt().after_attempt().policy(), Policy::Rated { most: 7, attempts: 2 });
+    assert_eq!(rated.after_attempt().after_attempt().policy(), Policy::Rated { most: 7, attempts: 2, undecided: 0 });
+    // After sixteen undecided draws of a rated task there is no other. Nothing else is counted.
+    let last = (3..15).fold(again, |order, _| order.after_undecided().expect("another"));
+    assert_eq!(last.policy(), Policy::Rated { most: 5, attempts: 2, undecided: 15 });
+    assert_eq!(last.after_attempt().policy(), Policy::Rated { most: 5, attempts: 3, undecided: 15 });
+    assert_eq!(last.after_undecided(), None);
+    assert_eq!([single, sampled, alike, mixed].map(|o| o.after_undecided()), [single, sampled, alike, mixed].map(Some));
     assert_eq!(all.map(|o| (o.sort(), o.images())), [(1, 1), (0, 1), (2, 0), (0, 4), (2, 0), (0, 1)]);
     assert_eq!(all.map(|o| o.part(104)), [104, 104, 34, 34, 14, 20]);
 }
@@ -229,7 +235,7 @@ fn an_order_on_its_way() {
     assert_eq!([started, committed, calling, member].map(|o| o.commits()), [true; 4]);
     assert_eq!([started, committed, calling, grouped].map(|o| o.boosts()), [true, true, true, false]);
 
-    let rated = created.under(Policy::Rated { most: 7, attempts: 0 });
+    let rated = created.under(Policy::Rated { most: 7, attempts: 0, undecided: 0 });
     let chosen = rated.as_chosen(true);
     assert_eq!((chosen.flags, chosen.is_chosen(), rated.is_chosen()), (2 | 16 | 64 | 128, true, false));
     assert_eq!(rated.as_chosen(false).flags, 2 | 16 | 128);

@@ -7,14 +7,20 @@
 //!
 //! Constants are read out of the source, not copied: a changed one changes the bound that comes out, and a test asserts that it is then refused.
 
+use muster_core::adaptive::{gain, mean_target, Tally, TARGETS_MEANT};
 use muster_core::bound;
 use muster_core::id::TaskId;
-use muster_core::qos::{long_term, long_term_200ths, recover, POOL, Q_MAX};
-use muster_core::record::TASK_MODELS;
+use muster_core::qos::{
+    self, boost, eligible, exclusion_seconds, long_term, long_term_200ths, penalise, recover, share_bps, POOL, PPM, Q_MAX,
+};
+use muster_core::record::{MEMBERS, TASK_MODELS};
 use muster_core::reputation::{likelihood, majority, MAX_GROUP};
+use muster_core::validation::{payment, shares};
 use muster_core::value::{key, value_of_key};
 use muster_core::wad::*;
-use muster_core::weight::{harmonic, locality_boost, weight};
+use muster_core::weight::{
+    class_bound, class_of, harmonic, largest_boost, locality_boost, stake_limit, staking_score, weight, CLASSES,
+};
 use num_bigint::BigInt;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -397,17 +403,22 @@ fn exp_is_within_eight_tenths_of_a_unit_everywhere() {
     assert!(half > 0, "half of the bound holds where it was tried");
 }
 
-/// A step of one in x lets 2^-t fall by more than the errors of two neighbours can differ. The result is a floor of a value that then does not
-/// rise, also where the exponent goes on by one: there the second's error is halved.
-#[test]
-fn exp_never_rises_anywhere() {
+/// How far [`exp_neg_wad`] falls in a step of one in x before it is rounded, and how far the errors of two neighbours can differ.
+fn fall_of_exp() -> (Interval, Interval) {
     let c = Exp::of_source();
     let proven = prove_exp(&c, SEGMENTS).expect("a bound");
     // 1 - e^-y is at least y - y^2 / 2; 2^-t is at least a half of what the exponent says.
     let y = (&int(c.log2_e) * &ln_2()).down(121);
     let fall = &power(63) * &(&y - &(&y * &y).down(1));
     let (zero, of_m) = (int(0), &proven.of_m);
-    let spread = &of_m.or(&zero).high() - &of_m.or(&zero).low();
+    (fall, &of_m.or(&zero).high() - &of_m.or(&zero).low())
+}
+
+/// A step of one in x lets 2^-t fall by more than the errors of two neighbours can differ. The result is a floor of a value that then does not
+/// rise, also where the exponent goes on by one: there the second's error is halved.
+#[test]
+fn exp_never_rises_anywhere() {
+    let (fall, spread) = fall_of_exp();
     assert!(fall.above(&spread), "{:?} {:?}", fall.shown(), spread.shown());
     say(
         "exp_neg_wad never rises",
@@ -435,13 +446,18 @@ fn a_changed_constant_of_exp_is_refused() {
     assert!(free[19..].iter().zip(&terms).all(|(&bits, term)| bits < 128 - term.leading_zeros()), "{free:?}");
 }
 
-#[test]
-fn recovery_is_within_its_bound_everywhere() {
+/// The error of [`recover`], in units of 1e-18.
+fn error_of_recover() -> Interval {
     let proven = prove_exp(&Exp::of_source(), SEGMENTS).expect("a bound");
     // The exponent is a floor of a wad: e^-x is then up to one unit above that of the exact exponent.
     let exp = &proven.error + &dropped();
     // 1 - a e^-x by a floor of the product, with a between 0 and 1.
-    let error = &-&(&dropped() * &exp) + &dropped();
+    &-&(&dropped() * &exp) + &dropped()
+}
+
+#[test]
+fn recovery_is_within_its_bound_everywhere() {
+    let error = error_of_recover();
     let bound = int(18).over(10);
     assert!(error.is_within(&-&bound, &bound), "{:?}", error.shown());
     // The exponent fits its type.
@@ -655,6 +671,15 @@ fn a_step_of_the_square_root_is_exact() {
             assert!((&s << 32) < big(1) << 64 && &s * 2 <= big(1) << 33);
         }
     }
+    let mut random = rng(7);
+    for bits in (1..=128).flat_map(|bits| std::iter::repeat_n(bits, 1_000)) {
+        let x = any_length(&mut random, bits);
+        // Squares and their neighbours are where a floor could be off by one.
+        let square = x.isqrt().pow(2);
+        for x in [x, square, square.saturating_sub(1), u128::MAX - x] {
+            assert_eq!(u128::from(sqrt_u128(x)), x.isqrt(), "{x}");
+        }
+    }
     say("sqrt_u128, sqrt_ratio_wad", "every x and every ratio", "exact floor", "exact");
 }
 
@@ -755,6 +780,306 @@ fn weights_are_less_than_one_unit_and_m_too_low_everywhere() {
         "half of the bound"
     );
     assert_eq!((harmonic(0, 0), harmonic(WAD, WAD)), (0, WAD / 2));
+}
+
+/// One millionth is 1e12 units exactly. A penalty is then the floor that [`mul_wad`] is proven to be. A boost is a sum, and from the `h` that has
+/// just room for it, one: two straight pieces, which their ends decide.
+#[test]
+fn penalties_are_exact_floors_and_boosts_are_exact_for_each_parameter() {
+    let mut random = rng(8);
+    for ppm in 0..=PPM as u32 {
+        let wads = qos::ppm(ppm);
+        assert_eq!(u128::from(wads) * u128::from(PPM), u128::from(ppm) * u128::from(WAD));
+        let room = WAD - wads;
+        let (low, high) = (random.next_u64() % (room + 1), room + random.next_u64() % (wads + 1));
+        assert_eq!([0, low, room].map(|h| boost(h, ppm)), [wads, low + wads, WAD], "{ppm}");
+        assert_eq!([(room + 1).min(WAD), high, WAD].map(|h| boost(h, ppm)), [WAD; 3], "{ppm}");
+        assert_eq!([0, 1, WAD].map(|h| penalise(h, ppm)), [0, u64::from(ppm) / PPM, wads], "{ppm}");
+        // A step in h adds one at most. So each value has a least h, and the h before it has the value before.
+        if ppm > 0 {
+            let value = 1 + random.next_u64() % wads;
+            let least = (u128::from(value) * u128::from(PPM)).div_ceil(ppm.into()) as u64;
+            assert_eq!([least, least - 1].map(|h| penalise(h, ppm)), [value, value - 1], "{ppm}");
+        }
+    }
+    // Neither sum nor product leaves its type.
+    assert!(2 * u128::from(WAD) <= u64::MAX.into());
+    say("penalise", "every h, penalties up to 1", "exact floor", "exact, for each penalty");
+    say("boost", "h and boosts up to 1", "exact", "exact, for each boost");
+}
+
+/// Bisection finds the first second of a condition that stays once it holds, and holds at the end. From there, the true time is as close as the
+/// error of [`recover`] lets it be.
+#[test]
+fn exclusions_end_on_the_first_second_of_eligibility_everywhere() {
+    // H never falls: the exponent's floor does not, e^-x never rises from 1, and a product's floor grows with its factors.
+    let (fall, spread) = fall_of_exp();
+    assert!(fall.above(&spread) && exp_neg_wad(0) == WAD);
+    // After 42 tau the exponent is 42 exactly. The product with a unit is one unit at most, and no threshold below 1 is so close to 1.
+    assert_eq!((exp_neg_wad(42 * u128::from(WAD)), mul_wad(WAD, 1)), (1, 1));
+    assert!(eligible(WAD - 1, PPM as u32 - 1));
+    // Before `low` no second is enough, and at `high` it is. A step keeps both, and brings the two closer. Their sum fits its type.
+    assert!(2 * (42 * u128::from(u32::MAX) + 1) <= u64::MAX.into());
+    say("exclusion_seconds", "every h and tau, thresholds below 1", "the fewest by `recover`", "the fewest, since H never falls");
+
+    // From the threshold to 1 it is a tenth at least. An error that is y of that moves the true time by ln(1 + y) tau, or by -ln(1 - y) tau. The
+    // first is y tau at most, the second (y + y^2) tau, for y up to a half.
+    let error = error_of_recover();
+    let week = 604_800u32;
+    let part = |units: &Interval| units.over(WAD / 10);
+    let (early, late) = (part(&error.high()), part(&-&error.low()));
+    let late = &late + &(&late * &late);
+    assert!(int(1).down(1).above(&late));
+    let trillionths = &int(big(10).pow(12)) * &int(week);
+    let (early, late) = (&early * &trillionths, &late * &trillionths);
+    assert!(int(11).above(&early) && int(11).above(&late), "{:?} {:?}", early.shown(), late.shown());
+    say(
+        "exclusion_seconds, less the true time",
+        "thresholds up to 0.9, tau up to a week",
+        "-1.1e-11 s to 1 s and 1.1e-11 s",
+        &format!("-{:.2}e-12 s to 1 s and {:.2}e-12 s", early.widest(), late.widest()),
+    );
+
+    let mut random = rng(9);
+    let mut below = |end: u64| random.next_u64() % end;
+    for n in 0..4_000 {
+        let ppm = [1, 100_000, 900_000, PPM - 1, 1 + below(PPM - 1)][n % 5] as u32;
+        let threshold = qos::ppm(ppm);
+        let tau = [1, 2, 1_800, week, u32::MAX, 1 + below(100) as u32, 1 + below(week.into()) as u32][n % 7];
+        let h = [0, threshold - 1, threshold, WAD, below(threshold)][n % 11 % 5];
+        let seconds = exclusion_seconds(h, ppm, tau);
+        assert!(eligible(recover(h, seconds, tau), ppm), "{h} {ppm} {tau}");
+        assert!(seconds == 0 || !eligible(recover(h, seconds - 1, tau), ppm), "{h} {ppm} {tau}");
+        assert!(seconds <= 42 * u64::from(tau) && (seconds == 0) == (h >= threshold));
+        // (1 - h) e^-y, with y up to 4.
+        let missing = |seconds: u64| {
+            let quarter = exp_neg(&int(seconds).over(4 * u64::from(tau)));
+            let half = &quarter * &quarter;
+            &(&half * &half) * &int(WAD - h)
+        };
+        if ppm <= 900_000 && seconds > 0 && n % 4 == 0 {
+            for at in [seconds - 1, seconds] {
+                let found = &int(recover(h, at, tau)) - &(&int(WAD) - &missing(at));
+                assert!(found.is_within(&error.low(), &error.high()), "{h} {at} {tau}");
+            }
+        }
+    }
+    assert_eq!(exclusion_seconds(0, 900_000, 0), 0);
+}
+
+/// Both terms are the floor that [`mul_div`] is proven to be, of a weight and a share of at most one: no term is above its weight, and no sum above
+/// one.
+#[test]
+fn gains_are_less_than_two_units_low_everywhere() {
+    let short = &dropped() + &dropped();
+    assert!(int(2).above(&short));
+    say("gain", "every tally and alpha", "-2 to 0", "more than -2, at most 0");
+    let mut one_low = 0;
+    let mut check = |tally: Tally, alpha: u64| {
+        let Tally { successes, groups, capacity } = tally;
+        let weight = alpha.min(WAD);
+        // Nothing is a share of 0.
+        let [(n, of_n), (m, of_m)] =
+            [(weight, capacity), (WAD - weight, groups)].map(|(weight, of)| (big(weight) * successes.min(of), big(of.max(1))));
+        let exact = n * &of_m + m * &of_n;
+        let whole = of_n * of_m;
+        let short = exact - gain(tally, alpha) * &whole;
+        // With one term alone, it is the exact floor.
+        let most = if weight == 0 || weight == WAD { whole.clone() } else { &whole * 2 };
+        assert!(short >= big(0) && short < most, "{tally:?} {alpha}");
+        one_low += u32::from(short >= whole);
+    };
+    let weights = [0, 1, WAD / 3, WAD / 2, WAD - 1, WAD, WAD + 1, u64::MAX];
+    for n in 0..10u64.pow(3) {
+        let [successes, groups, capacity] = [n % 10, n / 10 % 10, n / 100];
+        weights.iter().for_each(|&alpha| check(Tally { successes, groups, capacity }, alpha));
+    }
+    let mut random = rng(10);
+    for _ in 0..20_000 {
+        let [successes, groups, capacity, alpha] = std::array::from_fn(|_| any_length(&mut random, 64) as u64);
+        check(Tally { successes, groups, capacity }, alpha);
+    }
+    assert!(one_low > 0, "half of the bound");
+}
+
+/// A mean of three is 2 a + b + floor((2 i + j) / 3), if `former` is 3 a + i and `best` is 3 b + j. So all remainders decide, at two values of a and
+/// b. Means of two, and of one, are alike.
+#[test]
+fn means_of_targets_are_exact_floors_and_less_than_two_low_in_a_row() {
+    for before in 0..=u8::MAX {
+        let count = u64::from(before.min(TARGETS_MEANT - 1)) + 1;
+        let ends = |i: u64| [i, WAD / count * count - count + i, (WAD / count * count + i).min(WAD)];
+        let wads: Vec<u64> = (0..count).flat_map(ends).chain([WAD - 1, WAD, WAD + 1, u64::MAX]).collect();
+        for &former in &wads {
+            for &best in &wads {
+                let sum = u128::from(former.min(WAD)) * u128::from(count - 1) + u128::from(best.min(WAD));
+                let over = sum - u128::from(mean_target(former, before, best)) * u128::from(count);
+                assert!(over < count.into(), "{former} {before} {best}");
+            }
+        }
+    }
+    assert!(3 * u128::from(WAD) <= u64::MAX.into());
+    say("mean_target", "every former, before and best", "exact floor", "exact, by remainders");
+
+    // A mean keeps two thirds of the former one's shortfall, and its floor drops up to two thirds. The first two means are less low.
+    let two = int(2);
+    let low = &(&int(0).or(&two) * &int(2)).over(3) + &int(0).or(&two).over(3);
+    assert!(low.is_within(&int(0), &(&two + &two.down(100))), "{:?}", low.shown());
+    say("mean_target, one from another", "every row of targets", "-2 to 0", "more than -2, at most 0");
+    let mut random = rng(11);
+    let mut found = int(0);
+    for _ in 0..2_000 {
+        let (mut mean, mut exact) = (0, int(0));
+        for before in 0..9u8 {
+            let best = random.next_u64() % (WAD + 1);
+            let count = u64::from(before.min(2)) + 1;
+            exact = (&(&exact * &int(count - 1)) + &int(best)).over(count);
+            mean = mean_target(mean, before, best);
+            let low = &exact - &int(mean);
+            assert!(low.is_within(&-&int(1).down(100), &two), "{:?}", low.shown());
+            found = found.or(&low);
+        }
+    }
+    assert!(!int(1).above(&found), "half of the bound");
+}
+
+/// fee / (1 + 2 r) is fee 1e4 / (1e4 + 2 bps), the floor of one division. A part of a fee of 1e4 a + i is bps a + floor(bps i / 1e4).
+#[test]
+fn payments_and_parts_of_fees_are_exact_floors_at_each_rate() {
+    // No product leaves its type, for a is multiplied by no more than it was divided by.
+    let most = (1u128 << 100) - 1;
+    assert!(big(most) * 10_000 < big(1) << 128);
+    let mut random = rng(12);
+    for bps in 0..=u16::MAX {
+        let whole = 10_000 + 2 * u128::from(bps);
+        let paid = payment(most, bps);
+        let over = big(most) * 10_000 - big(paid) * whole;
+        assert!(over >= big(0) && over < big(whole), "{bps}");
+        // A step in the fee adds one at most. So each payment has a least fee, and the fee before it has the payment before.
+        let value = 1 + any_length(&mut random, 100) % paid;
+        let least = (value * whole).div_ceil(10_000);
+        assert_eq!([least, least - 1].map(|fee| payment(fee, bps)), [value, value - 1], "{bps}");
+        if bps > 10_000 {
+            continue;
+        }
+        // Validation spends r (3 / (1 + 2 r) - 1) fees, and (1 - r) (1 - 1 / (1 + 2 r)) are left over: both times 1e4 (1 + 2 r).
+        let bps_wide = u128::from(bps);
+        assert_eq!(bps_wide * (30_000 - whole), (10_000 - bps_wide) * (whole - 10_000));
+        // Where the floor steps.
+        let value = 1 + u128::from(random.next_u32()) % bps_wide.max(1);
+        let step = (value * 10_000).div_ceil(bps_wide.max(1));
+        for i in [0, step - 1, step, 9_999] {
+            for a in [0, 1, (u128::MAX - i) / 10_000] {
+                let fee = a * 10_000 + i;
+                assert_eq!(Some(share_bps(fee, bps)), mul_div(fee, bps_wide, 10_000), "{fee} {bps}");
+            }
+        }
+    }
+    say("payment", "fees below 2^100, every rate", "exact floor", "exact, for each rate");
+    say("share_bps", "every fee, shares up to 1", "exact floor", "exact, for each share");
+}
+
+/// A share of a pot of a sum + r is score a + floor(score r / sum). So all remainders r decide, at two values of a, for each row of scores. A third
+/// one is the last that fits its type.
+#[test]
+fn shares_are_exact_floors_and_the_last_is_at_most_two_above_its_own() {
+    let each: Vec<Option<u8>> = std::iter::once(None).chain((0..=Q_MAX as u8).map(Some)).collect();
+    let (mut rows, mut highest) = (0, 0);
+    for n in 0..each.len().pow(MEMBERS as u32) {
+        let scores: [Option<u8>; MEMBERS] = std::array::from_fn(|i| each[n / each.len().pow(i as u32) % each.len()]);
+        let of = |i: usize| u128::from(scores[i].unwrap_or(0));
+        let sum: u128 = (0..MEMBERS).map(of).sum();
+        rows += 1;
+        let Some(last) = (0..MEMBERS).rfind(|&i| of(i) > 0) else {
+            assert_eq!([0, 1, u128::MAX].map(|pot| shares(pot, &scores)), [[0; MEMBERS]; 3]);
+            continue;
+        };
+        for r in 0..sum {
+            for a in [0, 1, (u128::MAX - r) / sum] {
+                let pot = a * sum + r;
+                let found = shares(pot, &scores);
+                assert_eq!(found.iter().sum::<u128>(), pot, "{pot} {scores:?}");
+                for (i, share) in found.into_iter().enumerate() {
+                    let above = mul_div(pot, of(i), sum).and_then(|floor| share.checked_sub(floor));
+                    let most = if i == last { 2 } else { 0 };
+                    assert!(above.is_some_and(|above| above <= most), "{pot} {scores:?}");
+                    highest = highest.max(above.unwrap());
+                }
+            }
+        }
+    }
+    assert_eq!((rows, highest), (1_728, 2));
+    say("shares, but the last", "every pot, scores up to 10", "exact floor", "exact, for 1,728 rows of scores");
+    say("shares, the last", "every pot, scores up to 10", "all that is left, 0 to 2 above its floor", "0 to 2 above");
+}
+
+/// Every task's number of models, and every candidate.
+#[test]
+fn the_largest_boost_is_the_largest_there_is() {
+    for total in 0..=TASK_MODELS as u32 {
+        for local in [false, true] {
+            let held = if local { total.min(1)..=total } else { 0..=0 };
+            let all = held.flat_map(|held| (0..=total).map(move |used| locality_boost(held, used, total)));
+            assert_eq!(all.max(), Some(largest_boost(total, local)), "{total} {local}");
+        }
+    }
+    say("largest_boost", "every candidate of every task", "the largest M", "equal, one by one");
+}
+
+/// [`class_bound`], of B = s best / (s + best) with the real s = min(1, sqrt(base 4^lowest / largest)). In a class k higher, S is at most 2^k s.
+#[test]
+fn class_bounds_are_above_each_node_and_three_units_high_at_most() {
+    // With one term d larger, a harmonic is larger by d q^2 / ((s + q) (s + d + q)): by 0 to d. With one term m times as large, it is m times as
+    // large less m (m - 1) s^2 q / ((s + q) (m s + q)), which is not below 0 for m from 1 on. So no node of the class is above 2^k B.
+    let four = [0i128, 1, 2, 5];
+    for n in 0..4usize.pow(4) {
+        let [s, q, d, m] = std::array::from_fn(|i| four[n / 4usize.pow(i as u32) % 4]);
+        assert_eq!((s + d) * q * (s + q) - s * q * (s + d + q), d * q * q);
+        assert_eq!(m * s * q * (m * s + q) - m * s * q * (s + q), m * (m - 1) * s * s * q);
+    }
+    // The floor of s moves the harmonic by no more than it drops. The harmonic is a floor, too.
+    let left = &int(3) - &(&(&dropped() * &int(0).or(&int(1))) + &dropped());
+    assert!(left.is_within(&int(1), &int(3)), "{:?}", left.shown());
+    say("class_bound", "every base below 2^46, largest, lowest and best", "1 to 3", "more than 1, at most 3");
+
+    // A class ends at base 4^c: between the ends it is the same, for each comparison of a stake is.
+    let mut random = rng(13);
+    let bases =
+        (0..46).flat_map(|bit| [1u64 << bit, (2 << bit) - 1]).chain((0..1_000).map(|_| 1 + any_length(&mut random, 45) as u64));
+    for base in bases {
+        let mut from = 0;
+        for class in 0..CLASSES {
+            let to = base << (2 * class);
+            assert_eq!([from, to].map(|stake| class_of(stake, base)), [class; 2], "{base}");
+            from = to + 1;
+        }
+        assert_eq!(stake_limit(base), from - 1);
+    }
+
+    let mut found = int(2);
+    for _ in 0..4_000 {
+        let base = 1 + any_length(&mut random, 45) as u64;
+        let largest = 1 + any_length(&mut random, 64).min(stake_limit(base).into()) as u64;
+        let best =
+            [WAD, WAD / 200 * (100 + random.next_u64() % 101), random.next_u64() % (WAD + 1)][random.next_u32() as usize % 3];
+        let lowest = (random.next_u32() % u32::from(CLASSES)) as u8;
+        let bound = class_bound(base, largest, lowest, best);
+        let stake = base << (2 * lowest);
+        // The root in units of 1e-18, and the next one that an interval's end can be.
+        let root: BigInt = (((big(stake) * WAD * WAD) << (2 * BITS)) / largest).sqrt();
+        let s = if stake >= largest { int(WAD) } else { Interval(root.clone(), root + 1) };
+        let best_wide = big(best) << BITS;
+        let at = |s: &BigInt| s * &best_wide / (s + &best_wide);
+        let above = &int(bound) - &Interval(at(&s.0), at(&s.1) + 1);
+        assert!(above.is_within(&int(1), &int(3)), "{:?}: {base} {largest} {lowest} {best}", above.shown());
+        found = found.or(&above);
+        for class in lowest..CLASSES {
+            let stake = (base << (2 * class)).min(largest);
+            let highest = u128::from(harmonic(staking_score(stake, largest), best));
+            assert!(highest <= u128::from(bound) << (class - lowest), "{base} {largest} {lowest} {best} {class}");
+        }
+    }
+    assert!(tenths(15).above(&found.low()) && found.high().above(&tenths(29)), "{:?}", found.shown());
 }
 
 /// The likelihood of a group: every loss moves probability from a number of right answers to the one below, where it counts no more than all of it.

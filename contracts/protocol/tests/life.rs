@@ -427,6 +427,31 @@ fn what_nobody_idle_could_run_is_queued_at_its_creation() {
     assert_eq!(w.node(1).task, better);
 }
 
+/// A call that joins a node starts a queued task on it only if it has made no draw, each of which can start one, too.
+#[test]
+fn a_node_that_joins_beside_draws_looks_for_work_in_the_next_call() {
+    for draws in [false, true] {
+        let (mut w, busy, idle) = three_busy();
+        let queued = w.create(5, FEE, busy).unwrap();
+        if draws {
+            w.create(5, FEE, idle).unwrap();
+        }
+        w.pass(1, 1);
+        w.join(6, "A", 24, &[], 400).unwrap();
+        assert_eq!(w.node(4).task > 0, draws);
+        let joined = w.node(5);
+        assert_eq!((joined.task, joined.parked, joined.parkedUntil), if draws { (0, 1, w.mem.now) } else { (queued, 0, 0) });
+        w.call(who(9), 0, |_| Ok(())).unwrap();
+        assert_eq!((w.node(5).task, w.node(5).parked), (queued, 0));
+    }
+    // Nothing is queued, so nothing could begin.
+    let (mut w, _, idle) = three_busy();
+    w.create(5, FEE, idle).unwrap();
+    w.pass(1, 1);
+    w.join(6, "A", 24, &[], 400).unwrap();
+    assert_eq!((w.node(4).status, w.node(5).status, w.node(5).parked), (2, 1, 0));
+}
+
 /// A task for several nodes is queued as well, in the queue of its grade, and its nodes are drawn once enough of them are free.
 #[test]
 fn what_takes_several_is_queued_at_its_creation_while_nobody_is_idle() {
@@ -697,8 +722,8 @@ fn a_call_that_needs_settled_draws_makes_up_to_eight() {
 }
 
 /// A call that has made a draw makes another if it will hardly read more than 208 words in all. A draw of a single node counts for 24
-/// words, or for 96 with several models; one of several nodes counts for all of them. The call makes the first draw however much it has
-/// read.
+/// words, or for 96 with several models; one of several nodes counts for all of them. A call that has read 96 words at most makes the first
+/// draw whatever it counts for, and one that has read more, or does as much itself, only by the same rule.
 #[test]
 fn what_a_draw_is_taken_to_read_decides_whether_another_is_made() {
     let three = IMuster::TaskSpec { kind: 0, redundancy: 2, ..spec(0, &[]) };
@@ -717,13 +742,14 @@ fn what_a_draw_is_taken_to_read_decides_whether_another_is_made() {
             assert!(Network::open(&mut mem).unwrap().draws_due());
             mem.reads() - began
         };
-        assert!(served(0, 1_000) > 0);
+        assert!(served(0, 96 - looking) > 0);
         match words {
             Some(words) => {
                 let most = 208 - words - looking;
+                assert_eq!((served(0, most), served(0, most + 1)), (1, 0), "{words} words");
                 assert_eq!((served(1, most), served(1, most + 1)), (2, 1), "{words} words");
             }
-            None => assert_eq!(served(1, 0), 1),
+            None => assert_eq!((served(0, 97 - looking), served(1, 0)), (0, 1)),
         }
     }
 }

@@ -97,7 +97,7 @@ fn draws(w: &mut World, wanted: &IMuster::TaskSpec, rounds: u64) -> Vec<[u32; 3]
     let chosen = |members| match members {
         Members::Nodes(nodes) => Some([nodes[0].0, nodes[1].0, nodes[2].0]),
         Members::Undecided => None,
-        Members::Nobody => panic!("no candidates"),
+        gone => panic!("{gone:?}"),
     };
     let drawn: Vec<_> = drawn_members(w, wanted, &[], rounds).into_iter().filter_map(chosen).collect();
     assert!(drawn.len() as u64 * 100 > rounds * 99, "{} of {rounds} decided", drawn.len());

@@ -340,7 +340,7 @@ fn queued(n: u64, group: GpuGroup, grade: Grade) -> Task {
         Grade::Single => (1, Policy::Single),
         Grade::Mixed => (1 << 4, Policy::Replicated),
         Grade::Alike => (1, Policy::Replicated),
-        Grade::Rated => (1, Policy::Rated { most: 5, attempts: 0 }),
+        Grade::Rated => (1, Policy::Rated { most: 5, attempts: 0, undecided: 0 }),
     };
     let order = Order { id: TaskId(n), group, kind, ..Order::default() }.under(policy);
     assert_eq!(order.queue(), QueueId::new(group, grade));

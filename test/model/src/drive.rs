@@ -16,11 +16,12 @@ use std::time::{Duration, Instant};
 /// Steps between two comparisons of everything that takes long to compare.
 const FULL: usize = 16;
 
-/// Operations between two times that everybody leaves, on a copy; `LEAVING` says another number.
+/// Operations between two times that everybody leaves, or half of the nodes against the others, in turn and on a copy; `LEAVING` says
+/// another number.
 const LEAVING: usize = 100;
 
-/// The name of such times in a tally.
-const LEFT: &str = "everybody left";
+/// The names of such times in a tally.
+const LEFT: [&str; 2] = ["everybody left", "half left against the others"];
 
 /// The first letters of the names of refusals in a tally.
 const REFUSED: &str = "refused: ";
@@ -39,6 +40,30 @@ pub fn operations(seed: u64, length: usize, operators: u64) -> Vec<Op> {
 
 /// Runs operations on a new system; panics at the first difference. `at` is the operation in hand.
 pub fn play<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize>) -> Tally {
+    tally(played(real, ops, operators, at))
+}
+
+/// The same; then half of the nodes leave, and then all: for a system that cannot be copied, and so is not left before.
+pub fn play_out<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize>) -> Tally {
+    let (mut model, mut seen) = played(real, ops, operators, at);
+    if real.copy().is_none() {
+        model.half_leave(real, &mut Dice(1));
+        model.everybody_leaves(real);
+        for name in LEFT {
+            *seen.entry(name.into()).or_default() += 1;
+        }
+    }
+    tally((model, seen))
+}
+
+/// Adds to a tally the things that the model noted, and the refusals.
+fn tally((model, mut seen): (Model, Tally)) -> Tally {
+    seen.extend(model.notes.into_iter().map(|(what, times)| (what.to_string(), times)));
+    seen.extend(model.refused.into_iter().map(|(what, times)| (format!("{REFUSED}{what}"), times)));
+    seen
+}
+
+fn played<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize>) -> (Model, Tally) {
     let mut model = Model::new(real.clock(), operators);
     let mut explorer = Explorer::default();
     for (event, time) in real.birth() {
@@ -48,7 +73,8 @@ pub fn play<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize
     let leaving = std::env::var("LEAVING").map_or(LEAVING, |n| n.parse().expect("a number"));
     for (i, op) in ops.iter().enumerate() {
         at.set(i);
-        let full = i % FULL == 0 || i + 1 == ops.len();
+        let last = i + 1 == ops.len();
+        let full = i % FULL == 0 || last;
         let logged = model.step(real, op);
         model.compare(real, full);
         for (event, time) in logged {
@@ -66,31 +92,41 @@ pub fn play<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize
             real.read(|net| explorer.compare(net));
             real.inspect();
         }
-        if (i + 1) % leaving == 0 || i + 1 == ops.len() {
-            if let Some(mut copy) = real.copy() {
-                model.clone().everybody_leaves(&mut copy);
-                *tally.entry(LEFT.into()).or_default() += 1;
+        for (half, name) in LEFT.into_iter().enumerate() {
+            // Both at the end: a run that is cut down ends where it failed.
+            if !last && (i + 1) % (2 * leaving) != half * leaving {
+                continue;
             }
+            let Some(mut copy) = real.copy() else { continue };
+            let mut model = model.clone();
+            if half == 1 {
+                // The same nodes in each try to cut the run down.
+                model.half_leave(&mut copy, &mut Dice(1));
+            } else {
+                model.everybody_leaves(&mut copy);
+            }
+            *tally.entry(name.into()).or_default() += 1;
         }
     }
-    tally.extend(model.notes.into_iter().map(|(what, times)| (what.to_string(), times)));
-    tally.extend(model.refused.into_iter().map(|(what, times)| (format!("{REFUSED}{what}"), times)));
-    tally
+    (model, tally)
 }
 
+/// [`play`] or [`play_out`].
+type Play<S> = fn(&mut S, &[Op], u64, &Cell<usize>) -> Tally;
+
 /// Plays; where the run fails, gives the number of the operation it failed at.
-fn fails<S: System>(real: &mut S, ops: &[Op], operators: u64) -> Option<usize> {
+fn fails<S: System>(play: Play<S>, real: &mut S, ops: &[Op], operators: u64) -> Option<usize> {
     let at = Cell::new(0);
     catch_unwind(AssertUnwindSafe(|| play(real, ops, operators, &at))).is_err().then(|| at.get())
 }
 
 /// Leaves out ever smaller stretches as long as the run still fails, for as long as `patience` lasts.
-pub fn shrink<S: System>(fresh: &dyn Fn() -> S, mut ops: Vec<Op>, operators: u64, patience: Duration) -> Vec<Op> {
+pub fn shrink<S: System>(play: Play<S>, fresh: &dyn Fn() -> S, mut ops: Vec<Op>, operators: u64, patience: Duration) -> Vec<Op> {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let end = Instant::now() + patience;
     let cut = |ops: &mut Vec<Op>, at: usize| ops.truncate(at + 1);
-    if let Some(at) = fails(&mut fresh(), &ops, operators) {
+    if let Some(at) = fails(play, &mut fresh(), &ops, operators) {
         cut(&mut ops, at);
     }
     let mut size = ops.len() / 2;
@@ -99,7 +135,7 @@ pub fn shrink<S: System>(fresh: &dyn Fn() -> S, mut ops: Vec<Op>, operators: u64
         while at < ops.len() && Instant::now() < end {
             let mut fewer = ops.clone();
             fewer.drain(at..(at + size).min(ops.len()));
-            match fails(&mut fresh(), &fewer, operators) {
+            match fails(play, &mut fresh(), &fewer, operators) {
                 Some(failed) => {
                     cut(&mut fewer, failed);
                     ops = fewer;
@@ -147,12 +183,12 @@ fn drive_all<S: System>(
     let mut driven = 0;
     for seed in seeds.clone() {
         let ops = operations(seed, length, operators);
-        match catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, operators, &Cell::new(0)))) {
+        match catch_unwind(AssertUnwindSafe(|| play_out(&mut fresh(), &ops, operators, &Cell::new(0)))) {
             Ok(tally) => tally.into_iter().for_each(|(name, n)| *seen.entry(name).or_default() += n),
             Err(_) => {
-                let short = shrink(fresh, ops, operators, Duration::from_mins(2));
+                let short = shrink(play_out, fresh, ops, operators, Duration::from_mins(2));
                 println!("seed {seed} fails with {} operations: {short:#?}", short.len());
-                play(&mut fresh(), &short, operators, &Cell::new(0));
+                play_out(&mut fresh(), &short, operators, &Cell::new(0));
                 panic!("seed {seed} fails, but what it was cut down to does not");
             }
         }

@@ -103,6 +103,9 @@ impl Host for Meter<'_> {
     fn reads(&self) -> u32 {
         self.mem.reads()
     }
+    fn charge(&self, words: u32) {
+        self.mem.charge(words);
+    }
     fn has_code(&self, at: Address) -> bool {
         self.mem.has_code(at)
     }

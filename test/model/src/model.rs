@@ -4,6 +4,7 @@
 //! The model foretells every event and every refusal. Only what chance decides is taken from the
 //! events (which node a draw fell on, which place of a queue a task got) and checked to be allowed.
 
+use crate::meter::MOST_GAS;
 use crate::system::{self, Call, Done, Logged, System};
 use crate::world::stage::*;
 use crate::world::*;
@@ -25,6 +26,8 @@ mod left;
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
 const SIZES: [u16; 4] = [8, 24, 40, 80];
 const EPS: f64 = 1e-11;
+/// Of so many calls one is metered before it is made, on a copy.
+const METERED: u64 = 16;
 /// Blocks whose hash can be had.
 const HISTORY: u64 = 393_168;
 /// GPU groups of which a draw of three that answer alike misses none.
@@ -59,6 +62,8 @@ fn kept_at_least(least: u64) -> u128 {
 }
 /// Draws of a task's validators that may stay undecided.
 const CALL_DRAWS: u64 = 8;
+/// Draws of a task's nodes by ratings that may stay undecided.
+const RATED_DRAWS: u64 = 16;
 /// Groups that a task chosen by ratings can be given to after its first, at most.
 const RESCHEDULES: u64 = 8;
 /// Tasks that can be Pending at once.
@@ -497,6 +502,8 @@ struct Task {
     nodes: u64,
     /// Groups it was given to after one without a majority.
     regrouped: u64,
+    /// Draws of nodes by ratings that stayed undecided.
+    undecided: u64,
     /// The probability in ten-thousandths with which it is validated.
     sample_bps: u128,
     /// Of one that can be sampled: whether its scope had nodes enough for scores at its creation, and its answer could be compared at its
@@ -759,6 +766,7 @@ enum Why {
     Full,
     Behind,
     KeptOut,
+    Undecided,
 }
 
 /// The tasks that were queued beside idle nodes after the call before.
@@ -787,6 +795,8 @@ pub struct Model {
     /// The nodes that wait for tasks of a queue, first come.
     waiting: BTreeMap<u32, Vec<u32>>,
     calls: VecDeque<Waiting>,
+    /// Calls made so far.
+    made: u64,
     teams: BTreeMap<u32, Team>,
     /// Places of groups there are.
     places: u32,
@@ -827,6 +837,10 @@ struct Trace {
     silent: u64,
     /// Whether the call has drawn several nodes before its own work.
     spent: bool,
+    /// Whether it has judged three members of a group, or made draws before it judges: all others that it frees wait for a later call.
+    full: bool,
+    /// Whether it itself writes so much that it may make no draw at all.
+    laden: bool,
 }
 
 impl Trace {
@@ -957,6 +971,7 @@ impl Model {
             queue: Vec::new(),
             waiting: BTreeMap::new(),
             calls: VecDeque::new(),
+            made: 0,
             teams: BTreeMap::new(),
             places: 0,
             listed: BTreeSet::new(),
@@ -1037,7 +1052,7 @@ impl Model {
         // Draws of which no event may tell: before a chosen group is formed they only initialise words, 24 at most and 18 at a time.
         let mut untold = 0;
         while served < most && waiting > 0 && self.draws_due() {
-            let must = !thrifty && served + untold < most || served == 0;
+            let must = !thrifty && served + untold < most || served == 0 && !t.laden;
             let before = self.pending.front().is_some_and(|task| task.chosen.is_some());
             // A call that needs all made is refused while one of several nodes is due.
             if thrifty && most > 2 && (self.call_is_next() || self.pending[0].policy > 1) {
@@ -1158,6 +1173,12 @@ impl Model {
         self.pending.push_back(task);
     }
 
+    /// Whether a reserved node is kept for another draw.
+    fn kept_reserved(&self, node: u32) -> bool {
+        let n = &self.nodes[&node];
+        self.eligible(self.h(n)) && n.status == 2 && n.called == 0
+    }
+
     /// Whether a task that takes three nodes can go to a node.
     fn takes(&self, task: &Task, node: &Node) -> bool {
         task.fits(node) && (!task.any_equal() || self.listed.contains(&node.group))
@@ -1210,8 +1231,9 @@ impl Model {
             Some(E::TaskRedrawn(redrawn)) if redrawn.id == task.id => {
                 assert!(!known || enough && !these, "{redrawn:?} of {candidates:?}, reserved {reserved:?}");
                 self.note(if known { "three undecided" } else { "three too old" });
-                // A node that H excludes, or that is on its way out, is not kept for the next one; one whose group is no longer listed is.
-                let kept = |node: &u32| self.eligible(self.h(&self.nodes[node])) && self.nodes[node].status == 2;
+                // A node that H excludes, that is on its way out or called to a group is not kept for the next one; one whose GPU group is no
+                // longer listed is.
+                let kept = |node: &u32| self.kept_reserved(*node);
                 let (reserved, others): (Vec<u32>, Vec<u32>) = reserved.into_iter().partition(kept);
                 self.put_off(t, Task { reserved, ..task });
                 self.give_back(t, &others, "a reserved node let go undecided");
@@ -1390,14 +1412,22 @@ impl Model {
         let n = self.nodes.get_mut(&node).unwrap();
         n.task = None;
         if n.called > 0 {
-            if call_due {
+            if call_due || t.full {
+                self.note(if call_due {
+                    "called and held back for a due call"
+                } else {
+                    "called and held back by a full call"
+                });
                 return self.hold(t, node);
             }
             return self.begin(t, node);
         }
         let rest = if let May::Rest(until) = may { Some(until).filter(|&until| until > self.now) } else { None };
         match (n.status, rest) {
-            (4 | 6, _) if due => return self.hold(t, node),
+            (4 | 6, _) if due || t.full => {
+                self.note(if due { "leaves after due draws" } else { "leaves after a full call" });
+                return self.hold(t, node);
+            }
             (6, _) => return self.leave(t, node, true),
             (4, _) => return self.leave(t, node, false),
             (3, Some(until)) => {
@@ -1712,8 +1742,8 @@ impl Model {
             }
             let before = std::mem::replace(&mut left, self.steps_left());
             vain = if left < before { 0 } else { vain + 1 };
-            // A draw of validators can stay undecided so often.
-            assert!(vain <= CALL_DRAWS, "never ends: {:?} {:?} {:?}", self.teams, self.calls, self.left);
+            // Draws can stay undecided so often.
+            assert!(vain <= RATED_DRAWS, "never ends: {:?} {:?} {:?}", self.teams, self.calls, self.left);
         }
         logged
     }
@@ -1740,9 +1770,9 @@ impl Model {
         alone.chain(grouped).collect()
     }
 
-    /// The calls that reveal them.
-    fn reveals(&self, early: bool) -> Vec<Call> {
-        let call = |(node, task, place, kept)| Call::new(who(50), opening(node, task, place, kept));
+    /// The calls that reveal them, each with its node.
+    fn reveals(&self, early: bool) -> Vec<(u32, Call)> {
+        let call = |(node, task, place, kept)| (node, Call::new(who(50), opening(node, task, place, kept)));
         self.to_reveal(early).into_iter().map(call).collect()
     }
 
@@ -1796,6 +1826,15 @@ impl Model {
     }
 
     fn call<S: System>(&mut self, real: &mut S, call: &Call) -> Vec<Logged> {
+        self.made += 1;
+        // Their callers choose how much they do.
+        let chosen = call.is::<dispatchCall>() || call.is::<createTasksCall>();
+        if self.made.is_multiple_of(METERED) && !chosen {
+            if let Some(gas) = real.gas(call) {
+                self.note("calls metered");
+                assert!(gas <= MOST_GAS, "{gas} gas: {call:?}");
+            }
+        }
         let out = real.call(call);
         self.follow(real, call.value, out, |model, trace| model.apply(call, trace))
     }
@@ -1831,7 +1870,7 @@ impl Model {
             // Those that are refused because draws are left made none that tells nothing last.
             Err(refused) => (refused.events.clone(), if refused.name == "DrawsDue" { 0 } else { CALLS as u64 }),
         };
-        let mut trace = Trace { events, next: 0, spread: false, silent, spent: false };
+        let mut trace = Trace { events, next: 0, spread: false, silent, spent: false, full: false, laden: false };
         // A refused call leaves the model as it was. Accepted ones need no copy to go back to.
         let before = out.is_err().then(|| self.clone());
         match (mine(self, &mut trace), out) {
@@ -2397,12 +2436,25 @@ impl Model {
             C::reportDownloaded(_) | C::reportRemoved(_) | C::purge(_) | C::setProfile(_) => true,
             _ => false,
         };
+        // The call's own work counts as words read. With more than 96, of which its first reads are a few, it may leave the first draw.
+        let written = match &asked {
+            C::join(c) => {
+                let known = self.groups.contains_key(&(c.gpuName.clone(), c.vram));
+                30 + if known { 0 } else { 70 } + 9 * c.models.len()
+            }
+            C::reportDownloaded(c) => 9 * c.models.len(),
+            _ => 0,
+        };
+        t.laden = written > 80;
         if unsettled {
-            self.serve(t, by, served, 8, true);
+            served = self.serve(t, by, served, 8, true);
         }
         need!(!(unsettled && self.draws_due()), "DrawsDue");
         match &asked {
-            C::join(c) => self.join(t, call, c)?,
+            C::join(c) => {
+                t.spent |= served > 0;
+                self.join(t, call, c)?;
+            }
             C::raiseStake(_) => {
                 let node = self.owned(by)?;
                 need!(matches!(self.nodes[&node].status, 1 | 2 | 3 | 5), "WrongStatus");
@@ -2928,9 +2980,9 @@ impl Model {
     }
 
     fn settle(&mut self, t: &mut Trace, by: Address, c: &settleCall) -> Refused {
-        let mut dropped = false;
+        let (mut dropped, mut served) = (false, 0);
         if self.team(c.id, c.group)?.opens(self.now).is_none() {
-            self.serve(t, by, 0, 8, true);
+            served = self.serve(t, by, 0, 8, true);
             need!(!self.draws_due(), "DrawsDue");
             for node in self.lingering(c.group) {
                 self.nodes.get_mut(&node).unwrap().called = 0;
@@ -2946,10 +2998,11 @@ impl Model {
         }
         let late = self.now > opens + self.set["revealWindow"];
         need!(team.all_revealed() || late, "RevealsOpen");
-        self.serve(t, by, 0, 8, true);
+        served = self.serve(t, by, served, 8, true);
         need!(!self.draws_due(), "DrawsDue");
         need!(self.teams[&c.group].task.policy < 3 || self.pending.len() < PENDING, "TooManyPending");
         self.note(if late { "settled late" } else { "settled" });
+        (t.spent, t.full) = (t.spent || served > 0, served > 0);
         self.judge(t, by, c.group);
         Ok(())
     }
@@ -3473,6 +3526,7 @@ impl Model {
             policy,
             nodes,
             regrouped: 0,
+            undecided: 0,
             sample_bps: if policy == 1 { s["sampleBps"] as u128 } else { 0 },
             scored: false,
             slash_times: if matches!(policy, 1 | 2) { s["slashTimes"] as u128 } else { 0 },

@@ -1,5 +1,6 @@
 //! The systems that operations run on: the code of the contracts in memory, or the compiled programs on a chain.
 
+use crate::meter::Meter;
 use crate::world::{decode, named, who, World};
 use alloy_sol_types::SolCall;
 use muster_core::id::NodeId;
@@ -84,6 +85,10 @@ pub trait System {
     fn birth(&mut self) -> Vec<Logged>;
     /// Checks of its own after an operation.
     fn inspect(&mut self) {}
+    /// The gas of a call, which is not made: of storage, logs and its start; none where it cannot be copied.
+    fn gas(&self, _call: &Call) -> Option<u64> {
+        None
+    }
     /// A copy, on which possible calls are tried; none where it cannot be copied.
     fn copy(&self) -> Option<World> {
         None
@@ -154,6 +159,18 @@ impl System for World {
     fn birth(&mut self) -> Vec<Logged> {
         let now = self.mem.now;
         self.mem.logs.iter().map(|l| (decode(&l.topics, &l.data), now)).collect()
+    }
+
+    fn gas(&self, call: &Call) -> Option<u64> {
+        let (mut copy, mut gas) = (self.clone(), 0);
+        // Refused or not, it costs what it has done until then.
+        let _ = copy.raw(call.from, call.value, |m| {
+            let mut meter = Meter::new(m);
+            let out = programs::answer(&mut meter, &call.data);
+            gas = meter.gas();
+            out
+        });
+        Some(gas)
     }
 
     fn copy(&self) -> Option<World> {

@@ -111,6 +111,7 @@ pub fn commitment(id: u64, node: u32, kind: u8, value: B256, salt: B256) -> B256
 }
 
 /// SplitMix64: a small generator apart from the one under test.
+#[derive(Clone)]
 pub struct Dice(pub u64);
 
 impl Dice {

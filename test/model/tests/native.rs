@@ -101,6 +101,35 @@ fn a_rated_group_waits_for_its_judgement_while_no_other_can_be_pending() {
     assert!(matches!(&settled[..], [(E::GroupSettled(g), _)] if g.outcome == 0), "{settled:?}");
 }
 
+/// Nodes of so low an H that draws of nine find too few of them: after sixteen such draws the task is queued.
+#[test]
+fn a_rated_task_is_queued_when_sixteen_draws_found_too_few() {
+    const NODES: u64 = 40;
+    let create = |policy, models| Op::Create { who: 1, kind: 0, units: 17, vram: 0, gpu: 0, models, fee: 19, policy };
+    let pass = |seconds| Op::Pass { blocks: 1, seconds };
+    let mut ops = vec![Op::Set("tau", 604_800), Op::Set("penaltyPpm", 20_000), Op::Set("exclusionPpm", 0)];
+    ops.extend((1..=NODES).map(|who| Op::Join { who, gpu: 0, vram: 1, models: 0, stake: 2 }));
+    ops.extend(std::iter::repeat_n(create(4, 0), NODES as usize));
+    ops.extend((0..NODES).flat_map(|_| [pass(1), Op::Dispatch(16)]));
+    ops.push(pass(90_000));
+    ops.extend(std::iter::repeat_n(Op::Expire { pick: 0, by: 1 }, NODES as usize));
+    ops.extend([Op::Profile { who: 1, sizes: 127 << 16 | 7 << 5, targeting: 0, target: 0 }, create(7, 0x3f)]);
+    ops.extend((0..17).flat_map(|_| [pass(1), Op::Dispatch(1)]));
+
+    let mut world = World::new();
+    let mut model = Model::new(System::clock(&world), NODES);
+    let mut seen = Vec::new();
+    for (i, op) in ops.iter().enumerate() {
+        seen.extend(model.step(&mut world, op).into_iter().map(|(event, _)| event));
+        model.compare(&mut world, i + 1 == ops.len());
+    }
+    assert_eq!(model.notes.get("rated: undecided too often"), Some(&1), "{:?}", model.notes);
+    let last = seen.iter().rev().find(|e| matches!(e, E::TaskRedrawn(_) | E::TaskQueued(_)));
+    assert!(matches!(last, Some(E::TaskQueued(_))), "{last:?}");
+    let again = |e: &&E| matches!(e, E::TaskRedrawn(r) if r.id == NODES + 1);
+    assert_eq!(seen.iter().filter(again).count(), 15);
+}
+
 /// A task requires eight models at most.
 #[test]
 fn a_task_of_nine_models_is_refused() {
@@ -261,7 +290,7 @@ fn a_fault_is_found_and_shown_in_few_operations() {
         let found = catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, 14, &Cell::new(0)))).is_err();
         std::panic::set_hook(hook);
         assert!(found, "{fault:?}");
-        let short = shrink(&fresh, ops, 14, Duration::from_mins(1));
+        let short = shrink(play, &fresh, ops, 14, Duration::from_mins(1));
         println!("{fault:?}: {short:?}");
         proof("fault", &[("fault", &format!("{fault:?}").to_lowercase()), ("of", &2_000), ("left", &short.len())]);
         assert!(short.len() <= most, "{fault:?} is shown by {} operations: {short:?}", short.len());
@@ -291,6 +320,10 @@ fn seeds_that_failed_agree_with_the_model() {
     for seed in [1_795_747_885_647_690, 1_795_746_885_648_928] {
         drive_rating(&World::new, seed..seed + 1, 800, 24, 0);
     }
+    // Half of the nodes leave against the others, and the last group can be settled between two looks at it.
+    drive_validating(&World::new, 1_795_979_414_730_305..1_795_979_414_730_306, 800, 24, 0);
+    // Joining made five draws, created a GPU group, and began a queued task, for more than a million gas.
+    drive(&World::new, 1_795_979_323_382_057..1_795_979_323_382_058, 2_400, 14, 0);
     // A task chosen by ratings is left behind a better one, which by the end of the call could run, but is left behind a third.
     drive_rating(&World::new, 1_795_764_510_075_776..1_795_764_510_075_777, 800, 24, 0);
     // Two draws that only initialise words come before one that forms a group.

@@ -34,6 +34,8 @@ fn four_hundred_lives() {
         sum.add(tally);
     }
     assert_eq!(sum.lives, SEASONS * LIVES);
+    println!("{} departures", sum.departures);
+    assert!(sum.departures >= 1_000, "{sum:?}");
     assert!(sum.majorities > 0 && sum.spent > 0 && sum.fooled > 0 && sum.withheld > 0 && sum.looked > 0, "{sum:?}");
     assert!(sum.burnt(Cause::Majority) > 0 && sum.burnt(Cause::Ambiguous) > 0, "{sum:?}");
     // Idle, busy, leaving, paused, gone.

@@ -40,7 +40,7 @@ pub use models::{Models, CALL_MODELS, MODELS_PER_WORD, NODE_MODELS, TASK_MODELS}
 pub use next_parameter::NextParameter;
 pub use node::{Node, Status};
 pub use operator::Operator;
-pub use order::{Order, Phase, Policy};
+pub use order::{Order, Phase, Policy, UNDECIDED_DRAWS};
 pub use ownership::Ownership;
 pub use places::Places;
 pub use pool::Pool;

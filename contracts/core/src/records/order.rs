@@ -30,10 +30,16 @@ packed! {
         /// Flags, one bit each: see the constants below.
         flags: u8 = "uint8" 8,
         /// The rest of its [`Policy`]. Sampled: the probability of validation, in ten-thousandths. Rated: the most nodes that its fee is for,
-        /// plus 16 for each group that ended without a majority.
+        /// plus 16 for each group that ended without a majority, and 256 for each draw that stayed undecided.
         sample_bps: u16 = "uint16" 16,
     }
 }
+
+/// Draws of a rated task that may stay undecided; after so many it is queued.
+///
+/// Where nodes hold many models each and stand at many VRAM sizes, three draws of nine nodes in five stay undecided, so one task in some
+/// thousands is queued by chance.
+pub const UNDECIDED_DRAWS: u8 = 16;
 
 /// A task's redundancy policy, with its frozen terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +59,8 @@ pub enum Policy {
         most: u8,
         /// Groups that ended without a majority.
         attempts: u8,
+        /// Draws that stayed undecided, and were made again.
+        undecided: u8,
     },
 }
 
@@ -74,7 +82,9 @@ impl Policy {
             Policy::Single => (0, 0),
             Policy::Sampled { bps } => (Order::SAMPLED, bps),
             Policy::Replicated => (Order::SEVERAL, 0),
-            Policy::Rated { most, attempts } => (Order::SEVERAL, most as u16 + attempts as u16 * Order::ATTEMPT),
+            Policy::Rated { most, attempts, undecided } => {
+                (Order::SEVERAL, most as u16 + attempts as u16 * Order::ATTEMPT + undecided as u16 * Order::VAIN_DRAW)
+            }
         }
     }
 }
@@ -118,6 +128,8 @@ impl Order {
     const SEVERAL: u8 = 128;
     /// In `sample_bps` of a rated task: one more group that ended without a majority.
     const ATTEMPT: u16 = 16;
+    /// Likewise: one more draw that stayed undecided.
+    const VAIN_DRAW: u16 = 256;
 
     fn is(&self, flags: u8) -> bool {
         self.flags & flags != 0
@@ -140,7 +152,10 @@ impl Order {
     #[inline(always)]
     pub fn policy(&self) -> Policy {
         match () {
-            () if self.rated() => Policy::Rated { most: self.sample_bps as u8 & 15, attempts: (self.sample_bps >> 4) as u8 },
+            () if self.rated() => {
+                let [undecided, low] = self.sample_bps.to_be_bytes();
+                Policy::Rated { most: low & 15, attempts: low >> 4, undecided }
+            }
             () if self.is(Order::SEVERAL) => Policy::Replicated,
             () if self.is(Order::SAMPLED) => Policy::Sampled { bps: self.sample_bps },
             () => Policy::Single,
@@ -227,6 +242,17 @@ impl Order {
     /// Whether a Pending task's nodes are chosen; the next draw forms their group.
     pub fn is_chosen(&self) -> bool {
         self.is(Order::CHOSEN)
+    }
+
+    /// The order for another draw, after one that stayed undecided; none if a rated task has had [`UNDECIDED_DRAWS`] of them.
+    ///
+    /// Those of other policies are not counted: a few draws find one node or three, also among the worst nodes that there can be.
+    pub fn after_undecided(self) -> Option<Order> {
+        match self.policy() {
+            Policy::Rated { undecided, .. } if undecided + 1 >= UNDECIDED_DRAWS => None,
+            Policy::Rated { .. } => Some(Order { sample_bps: self.sample_bps + Order::VAIN_DRAW, ..self }),
+            Policy::Single | Policy::Sampled { .. } | Policy::Replicated => Some(self),
+        }
     }
 
     /// A rated task's order for another group, after one that ended without a majority.

@@ -2,11 +2,11 @@
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::gas::{demand_gas, CALL_GAS};
-use crate::flow::network::Network;
+use crate::flow::network::{Network, Served};
 use crate::flow::queueing::{abort, TIMEOUT};
 use crate::flow::release::{free_for_work, release};
 use crate::flow::reliability::lower_reliability;
-use crate::flow::serve::settled;
+use crate::flow::serve::{settled, JUDGING_READS};
 use crate::flow::standing::Next;
 use crate::host::Host;
 use crate::policy::commitments::{handle_running, running_order, tell_commitment, Opening, ANSWER, ERROR};
@@ -194,6 +194,7 @@ impl<H: Host> Network<'_, H> {
         demand_gas(self.host, CALL_GAS)?;
         let (mut group, order) = group_of(self, id, place)?;
         let waits = group.opened(self.now, order.moment).is_none();
+        self.host.charge(JUDGING_READS);
         if waits {
             // A member that is dropped can be called by others again, so no draw may be due whose hash is known.
             settled(self)?;
@@ -208,6 +209,10 @@ impl<H: Host> Network<'_, H> {
         settled(self)?;
         // There may be no majority.
         ensure!(!(order.rated() && self.ring.is_full()), TooManyPending(self.ring.len()));
+        if self.served != Served::Draws(0) {
+            // Judging beside draws is as much as a call can do.
+            self.served = Served::Full;
+        }
         judge(self, &group, &order);
         Ok(())
     }

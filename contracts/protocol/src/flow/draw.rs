@@ -111,6 +111,8 @@ pub enum Members {
     Nobody,
     /// Too few tries were accepted; draw again from another hash.
     Undecided,
+    /// The hash is no longer known; draw from another.
+    Late,
 }
 
 /// How many eligible nodes a task could have gone to.

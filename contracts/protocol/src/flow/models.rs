@@ -2,7 +2,7 @@
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::network::Network;
-use crate::flow::serve::{own_settled_seat, settled};
+use crate::flow::serve::{own_settled_seat, settled, MODEL_READS};
 use crate::flow::standing::neighbours;
 use crate::host::Host;
 use crate::store::layout::{entry, MODEL_NAMED};
@@ -24,6 +24,7 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.reportDownloaded`.
     pub fn report_downloaded(&mut self, models: Vec<ModelId>) -> Result<()> {
         check_models(&models, CALL_MODELS)?;
+        self.host.charge(MODEL_READS * models.len() as u32);
         let (mut handle, mut held) = own_models(self)?;
         for model in models {
             ensure!(!held.holds(model), ModelHeld(model));

@@ -16,14 +16,18 @@ use muster_core::record::{Head, Limits, Rules, Terms};
 const ROOM_READS: u32 = 96;
 /// Words that all pre-downloads of a call together may read.
 pub const SPREAD_READS: u32 = 32;
+/// Reads charged for a draw that queues its task, which can write many words for the first time, in a young network above all.
+pub(crate) const QUEUEING_READS: u32 = 32;
 
-/// Draws that a call has made before its own work.
+/// How much a call has done so far: by draws before its own work, or by that work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Served {
-    /// So many, each of one node.
+    /// So many draws, each of one node.
     Draws(u32),
-    /// One of several nodes: so expensive that it is the last.
+    /// A draw of several nodes, or other work that costs as much: no more draws are made, and nodes that the call frees find queued tasks in later calls.
     Spent,
+    /// As much as a call can do: nodes that it frees also leave, and begin in groups that they are called to, in later calls.
+    Full,
 }
 
 impl Served {
@@ -43,7 +47,7 @@ impl Served {
     pub fn number(self) -> u32 {
         match self {
             Served::Draws(number) => number,
-            Served::Spent => Served::SPENT,
+            Served::Spent | Served::Full => Served::SPENT,
         }
     }
 
@@ -81,7 +85,7 @@ pub struct Network<'h, H: Host> {
     stored: (Head, Rules),
     /// `Host::reads` when the call began.
     began: u32,
-    /// Draws made by this call.
+    /// How much this call has done.
     pub(crate) served: Served,
     /// Whether it has started a task in this program.
     pub(crate) started: bool,
@@ -200,8 +204,8 @@ impl<'h, H: Host> Network<'h, H> {
         self.queued
     }
 
-    /// Counts words as read by this call that it has not read.
-    pub(crate) fn count_reads(&mut self, words: u32) {
+    /// Counts words as read by this call that another program has read.
+    pub(crate) fn begin_after(&mut self, words: u32) {
         self.began = self.began.wrapping_sub(words);
     }
 
@@ -221,14 +225,9 @@ impl<'h, H: Host> Network<'h, H> {
         !self.started && !self.is_spent() && self.readmitted.0 == 0 && self.has_room()
     }
 
-    /// Whether this call has made a draw of several nodes before its own work.
+    /// Whether nodes that this call frees find queued tasks in later calls.
     pub(crate) fn is_spent(&self) -> bool {
-        self.served == Served::Spent
-    }
-
-    /// Lets nodes that are freed from here on find work in later calls.
-    pub(crate) fn spend(&mut self) {
-        self.served = Served::Spent;
+        !matches!(self.served, Served::Draws(_))
     }
 
     /// The L2 block in progress; asked of the chain once.

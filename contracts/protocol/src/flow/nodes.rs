@@ -2,10 +2,10 @@
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::models::check_models;
-use crate::flow::network::Network;
+use crate::flow::network::{Network, Served};
 use crate::flow::release::{find_queued, release, return_to_work};
 use crate::flow::reliability::reliability;
-use crate::flow::serve::{own_settled_seat, owned_settled_seat, settled};
+use crate::flow::serve::{own_settled_seat, owned_settled_seat, settled, GROUP_READS, JOINING_READS, MODEL_READS};
 use crate::flow::standing::{leave_network, leave_sampler, neighbours, restake, rests, withdraw_from_work, Next};
 use crate::host::Host;
 use crate::store::layout::{slot, LIMITS};
@@ -36,19 +36,20 @@ impl<H: Host> Network<'_, H> {
     pub fn join(&mut self, gpu_name: &[u8], vram: u16, models: Vec<ModelId>) -> Result<NodeId> {
         let terms = self.terms();
         ensure!(!terms.paused, PausedByOwner);
+        registry::check_gpu_name(gpu_name)?;
+        ensure!((1..=VRAM_MAX).contains(&vram), BadVram(vram, VRAM_MAX));
+        check_models(&models, CALL_MODELS)?;
+        let known = registry::gpu_group(self.host, gpu_name, vram);
+        self.host.charge(JOINING_READS + GROUP_READS * known.is_none() as u32 + MODEL_READS * models.len() as u32);
         settled(self)?;
         let caller = self.host.sender();
         let account = accounts::account(self.host, caller);
         ensure!(!account.kicked, KickedOut(caller));
         ensure!(!account.works, HasNode(caller, account.node));
-        registry::check_gpu_name(gpu_name)?;
-        ensure!((1..=VRAM_MAX).contains(&vram), BadVram(vram, VRAM_MAX));
-        let known = registry::gpu_group(self.host, gpu_name, vram);
         let fee = if known.is_none() { self.host.get::<Limits>(slot(LIMITS)).group_fee } else { 0 };
         let stake = stake_sent(self, fee)?;
         ensure!(stake >= terms.min_stake, StakeTooLow(self.host.value(), self.wei(terms.min_stake + fee)));
         accounts::check_returnable(self.host, &account, stake)?;
-        check_models(&models, CALL_MODELS)?;
         self.node_store.check_room()?;
         let id = match account.node {
             NodeId(0) => {
@@ -101,6 +102,10 @@ impl<H: Host> Network<'_, H> {
         self.node_store.enter(self.host, &handle, operator, self.rules.base);
         let staked = self.wei(stake);
         emit::<NodeJoined>(self.host, (id, caller, group), (staked, &models[..]));
+        if self.served != Served::Draws(0) {
+            // Each may have started a task, and the GPU group may be new: one more start would cost too much.
+            self.served = Served::Spent;
+        }
         release(self, Unplaced::of(handle), Next::WorkOrWait);
         let handle = NodeHandle::load(self.host, id);
         if handle.node.idle() {

@@ -2,7 +2,7 @@
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::freed::place_freed;
-use crate::flow::network::Network;
+use crate::flow::network::{Network, Served};
 use crate::flow::reliability::reliability;
 use crate::flow::standing::{depart, park, Next};
 use crate::flow::start::take_queued;
@@ -25,7 +25,7 @@ pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut handle: Unplaced, n
     let now = net.now;
     if handle.node.called() {
         // A node that begins in a validation group can be called to another, but not while one is being drawn.
-        if net.call_due() {
+        if net.served == Served::Full || net.call_due() {
             return park(net, handle, now);
         }
         // Before all else: neither the queue nor a well-timed exit decides who validates.
@@ -38,7 +38,9 @@ pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut handle: Unplaced, n
     };
     match (Status::new(handle.node.status), rest) {
         // A leaving node can change the largest stake, and with it the weights of all others.
-        (Status::PendingKickout | Status::PendingQuit, _) if net.draws_due() => return park(net, handle, now),
+        (Status::PendingKickout | Status::PendingQuit, _) if net.served == Served::Full || net.draws_due() => {
+            return park(net, handle, now);
+        }
         (Status::PendingKickout, _) => return depart(net, handle, true),
         (Status::PendingQuit, _) => return depart(net, handle, false),
         // It pauses when it has rested: else it could resume at once.

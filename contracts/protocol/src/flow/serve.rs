@@ -32,6 +32,14 @@ const DRAW_READS: u32 = 24;
 const DRAW_READS_SEVERAL: u32 = 96;
 /// Reads charged for each task that a call creates beside others, of the words that it could read for draws.
 const CREATION_READS: u32 = 8;
+/// The same for joining.
+pub(crate) const JOINING_READS: u32 = 30;
+/// The same for a new GPU group.
+pub(crate) const GROUP_READS: u32 = 70;
+/// The same for each model that a call adds to a node.
+pub(crate) const MODEL_READS: u32 = 9;
+/// The same for judging a group.
+pub(crate) const JUDGING_READS: u32 = 64;
 
 impl<'h, H: Host> Network<'h, H> {
     /// Opens the network for a state-changing call and serves due work: two tasks, fewer if the first was expensive, and one excluded node.
@@ -45,7 +53,8 @@ impl<'h, H: Host> Network<'h, H> {
     }
 }
 
-/// Makes due draws until the call has made `most`, or the next could read more than [`SERVING_READS`]; the first always.
+/// Makes due draws until the call has made `most`, or the next could read more than [`SERVING_READS`]; the first also then, unless the call
+/// itself does much.
 #[inline(never)]
 fn serve_up_to<H: Host>(net: &mut Network<'_, H>, most: u32) {
     if !net.host.starts_tasks() {
@@ -70,7 +79,8 @@ fn serve_up_to<H: Host>(net: &mut Network<'_, H>, most: u32) {
         if last && most > SERVED_PER_CALL {
             return;
         }
-        if net.served != Served::Draws(0) && net.reads() + reads > SERVING_READS {
+        // The first always, but for calls that themselves do much.
+        if net.reads() + reads > SERVING_READS && (net.served != Served::Draws(0) || !net.has_room()) {
             return;
         }
         if !serve_next(net, next) {
@@ -86,7 +96,7 @@ impl<H: Host> Network<'_, H> {
     /// Makes draws for another program, which has already made `served` and read this many words; returns how many are made by then.
     pub fn serve_for(&mut self, most: u32, served: u32, read: u32) -> u32 {
         self.served = Served::of(served);
-        self.count_reads(read);
+        self.begin_after(read);
         serve_up_to(self, most);
         self.served.number()
     }
@@ -105,7 +115,7 @@ pub(crate) fn settled<H: Host>(net: &mut Network<'_, H>) -> Result<()> {
 pub(crate) fn settle_cheaply<H: Host>(net: &mut Network<'_, H>, tasks: u32) -> Result<()> {
     if net.next_due().is_some_and(|due| due.is_cheap()) {
         // Creating its tasks leaves fewer reads for draws.
-        net.count_reads(tasks * CREATION_READS);
+        net.host.charge(tasks * CREATION_READS);
         serve_up_to(net, SETTLED_PER_CALL);
     }
     ensure!(!net.draws_due(), DrawsDue(net.ring.len() + net.validator_draws.len()));

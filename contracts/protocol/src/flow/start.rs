@@ -2,7 +2,7 @@
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::draw::{available_holders, draw_lacking, Candidates, Draw, Rng};
-use crate::flow::network::Network;
+use crate::flow::network::{Network, QUEUEING_READS};
 use crate::flow::queueing::{dequeue, enqueue, redraw};
 use crate::flow::reliability::can_rise;
 use crate::flow::standing::leave_sampler;
@@ -41,7 +41,10 @@ impl<H: Host> Network<'_, H> {
                 let left = leave_sampler(self, &handle);
                 start(self, task, Unplaced::of(handle), candidates, left, rng);
             }
-            Draw::Nobody => enqueue(self, task),
+            Draw::Nobody => {
+                enqueue(self, task);
+                self.host.charge(QUEUEING_READS);
+            }
             Draw::Undecided => return false,
         }
         true

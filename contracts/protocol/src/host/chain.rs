@@ -101,6 +101,10 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
         self.reads.get()
     }
 
+    fn charge(&self, words: u32) {
+        self.reads.set(self.reads.get() + words);
+    }
+
     fn gas(&self) -> u64 {
         self.vm.evm_gas_left()
     }

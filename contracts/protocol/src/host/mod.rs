@@ -63,8 +63,10 @@ pub trait Host {
     fn log(&mut self, topics: usize, bytes: &[u8]);
     /// Sends wei with all gas left; gives whether it arrived. Called last, after everything is written.
     fn pay(&mut self, to: Address, wei: u128) -> bool;
-    /// Words read so far, each access counted.
+    /// Words read so far, each access counted, and those charged.
     fn reads(&self) -> u32;
+    /// Charges work that costs as much as reading so many words, so that less is done beside it.
+    fn charge(&self, words: u32);
     /// Gas that is left to the program; without end where none is counted.
     fn gas(&self) -> u64 {
         u64::MAX

@@ -365,6 +365,10 @@ impl Host for Memory {
         self.reads.get()
     }
 
+    fn charge(&self, words: u32) {
+        self.reads.set(self.reads.get().wrapping_add(words));
+    }
+
     fn has_code(&self, at: Address) -> bool {
         !self.codeless.contains(&at)
     }

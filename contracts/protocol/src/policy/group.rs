@@ -66,13 +66,17 @@ pub(crate) fn handle_drawn<H: Host>(
     reserved: &Reserved,
 ) -> Option<u32> {
     let (order, mut place) = (&task.order, None);
-    match drawn {
-        Members::Nobody => queue_first(net),
-        Members::Undecided => {
+    let again = match drawn {
+        Members::Late => Some(*order),
+        Members::Undecided => order.after_undecided(),
+        Members::Nobody | Members::Nodes(_) => None,
+    };
+    match (drawn, again) {
+        (_, Some(again)) => {
             net.ring.take(net.host, (at, *order));
-            redraw(net, task);
-            // A node that wants to leave by now, or is excluded, is not kept for another draw.
-            beside.retain(|handle| handle.node.status == Status::Busy as u8);
+            redraw(net, &Task { order: again, ..*task });
+            // A node that wants to leave by now, is excluded, or is called to a group is not kept for another draw.
+            beside.retain(|handle| handle.node.status == Status::Busy as u8 && !handle.node.called());
             let kept: Vec<NodeId> = beside.iter().map(|handle| handle.id).collect();
             net.ring.reserve(net.host, &Reserved::of(&kept));
             let mut gone = reserved_for(net, order.id, reserved);
@@ -80,12 +84,13 @@ pub(crate) fn handle_drawn<H: Host>(
             let_go(net, gone, true);
             return None;
         }
-        Members::Nodes(nodes) => {
+        (Members::Nodes(nodes), None) => {
             net.ring.take(net.host, (at, *order));
             let scored = if order.is_chosen() { order.scored() } else { scored_drawn(net, order, &nodes, &beside) };
             let limits = net.limits();
             place = Some(form_of(net, *task, scored, &nodes, None, &limits).place);
         }
+        (_, None) => queue_first(net),
     }
     let left = reserved_for(net, order.id, reserved);
     let_go(net, left, place.is_none());

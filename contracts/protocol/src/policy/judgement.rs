@@ -1,7 +1,7 @@
 //! The judgement of a validation group by [`muster_core::validation`]: pay, scores, slashes, and departures from the network.
 
 use crate::abi::{emit, IMuster::*};
-use crate::flow::network::Network;
+use crate::flow::network::{Network, Served};
 use crate::flow::queueing::{abort, redraw, SLASHED};
 use crate::flow::release::release;
 use crate::flow::reliability::{lower_reliability, may_work, raise_reliability};
@@ -59,8 +59,7 @@ pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Or
         };
         emit::<MemberJudged>(net.host, (order.id, member.node), (group.place, verdict as u8, paid));
         if i >= MEMBERS {
-            // Members that are freed from here on find work in later calls.
-            net.spend();
+            net.served = Served::Full;
         }
         conclude(net, member, order, paid, (mark, raises && right(&parts[i])), slash);
     }

@@ -113,7 +113,7 @@ pub(crate) fn freeze<H: Host>(net: &Network<'_, H>, models: usize) -> Result<Pol
     // Many members that all load many models would make a draw more expensive than any call may be.
     let most_models = if most > LARGE_GROUP { MODELS_PER_WORD as usize } else { TASK_MODELS };
     ensure!(models <= most_models, TooManyModels(models, most_models));
-    Ok(Policy::Rated { most, attempts: 0 })
+    Ok(Policy::Rated { most, attempts: 0, undecided: 0 })
 }
 
 /// Counts a settled group for its application; gives its profile.
@@ -150,7 +150,7 @@ pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Or
             let mut rng = Rng::new(net.host, hash, order.id);
             choose_group(net, &task, &beside, &mut rng)
         }
-        None => Err(Members::Undecided),
+        None => Err(Members::Late),
     };
     let (members, chosen) = match drawn {
         Ok(chosen) => (Members::Nodes(chosen.nodes.clone()), Some(chosen)),

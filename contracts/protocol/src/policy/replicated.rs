@@ -38,7 +38,7 @@ pub(crate) fn form_replicated<H: Host>(net: &mut Network<'_, H>, at: Word, order
     let task = Task::load(net.host, at);
     let drawn = match net.host.block_hash(order.moment) {
         Some(hash) => net.draw_members(&task, &beside, &mut Rng::new(net.host, hash, order.id)),
-        None => Members::Undecided,
+        None => Members::Late,
     };
     let place = handle_drawn(net, at, &task, drawn, beside, &reserved);
     let room = task.models.len > 0 && net.host.reads().wrapping_sub(began) <= SPREAD_ROOM;

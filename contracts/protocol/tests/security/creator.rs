@@ -1152,11 +1152,7 @@ mod rated {
     fn an_innocent_submit_pays_for_one_part_of_a_draw_of_nine_and_no_more() {
         // The cost of each call that made a part, until the group was formed.
         let play_out = |hoarders: u64, others: u64, seed: u64, worn: bool| {
-            let mut w = world(0, 1);
-            w.set("groupFee", 0);
-            for n in 1..=hoarders {
-                hoard(&mut w, n, "card", (900 - (n % 8) * 31) as u16);
-            }
+            let mut w = scattered(hoarders);
             for n in 0..others {
                 w.join(hoarders + 1 + n, "other", (901 - (n + 1) * 7 % 900) as u16, &[], 400).unwrap();
             }

@@ -249,6 +249,7 @@ pub mod rated {
     use muster_model::world::*;
     use muster_protocol::store::node::NodeHandle;
     use muster_protocol::IMuster::{self, IMusterEvents as E, *};
+    use muster_protocol::Network;
 
     pub const FEE: u128 = 18 * TOKEN;
     /// The attacker, with tasks of its own.
@@ -324,6 +325,18 @@ pub mod rated {
         }
     }
 
+    /// Makes a node's weight as small as its stake lets it be: the worst scores, and H just above exclusion.
+    pub fn wear(w: &mut World, number: u32) {
+        w.raw([0; 20], 0, |m| {
+            Network::open(m)?.record_score(NodeId(number), 0);
+            let mut handle = NodeHandle::load(m, NodeId(number));
+            (handle.node.h, handle.node.h_at) = (WAD / 1_000 * 101, m.now as u32);
+            handle.put(m);
+            Ok(())
+        })
+        .unwrap();
+    }
+
     /// Thirty-two models of its own that a node holds, and eight that a task wants and nobody has.
     pub fn hoard(w: &mut World, n: u64, card: &str, vram: u16) -> u32 {
         let list: Vec<u64> = (1..=32).map(|m| n * 100 + m).collect();
@@ -332,6 +345,16 @@ pub mod rated {
             w.send(who(n), 0, reportDownloadedCall { models: part.to_vec() }).unwrap();
         }
         number
+    }
+
+    /// Equal nodes at eight VRAM sizes, each of which hoards.
+    pub fn scattered(nodes: u64) -> World {
+        let mut w = world(0, 1);
+        w.set("groupFee", 0);
+        for n in 1..=nodes {
+            hoard(&mut w, n, "card", (900 - (n % 8) * 31) as u16);
+        }
+        w
     }
 
     pub fn wanted(from: u64) -> Vec<u64> {

@@ -366,4 +366,33 @@ mod rated {
         );
         assert!(dear < MOST_GAS, "{plain} {dear}");
     }
+
+    /// Forty equal nodes at eight VRAM sizes, each of which holds 32 models that others lack: their lists cost so many reads that most draws
+    /// of nine stay undecided. A task is queued by chance where sixteen in a row do.
+    #[test]
+    fn draws_of_nine_that_stay_undecided_where_nodes_hold_many_models() {
+        let (tasks, mut undecided) = (100u32, 0u32);
+        for seed in 0..10 {
+            let mut w = scattered(40);
+            w.pass(seed * 1_000 + 1, 0);
+            set_profile(&mut w, CREATOR, of_size(9));
+            for k in 0..u64::from(tasks) / 10 {
+                let wanted = IMuster::TaskSpec { models: six(80_000 + k), ..rated_image(0, 1) };
+                let id = w.create(CREATOR, FEE, wanted).unwrap();
+                w.events();
+                w.drain();
+                undecided += w.events().iter().filter(|e| matches!(e, E::TaskRedrawn(_))).count() as u32;
+                let (place, members) = group_of(&mut w, id).expect("formed");
+                play(&mut w, id, place, &members, |_| picture(5));
+                w.pass(1, 1);
+            }
+        }
+        let share = f64::from(undecided) / f64::from(undecided + tasks);
+        priced(
+            "draws of nine that stay undecided without an attacker",
+            "forty nodes at eight VRAM sizes that hold 32 models each; tasks for nine that require six others",
+            &format!("{:.0} % of the draws, so one task in {:.0} is queued by chance", share * 100.0, share.powi(16).recip()),
+        );
+        assert!((0.5..0.7).contains(&share), "{share}");
+    }
 }

@@ -13,6 +13,7 @@
 //! | [`owner`] | the contract's owner |
 //! | [`outsider`] | anybody who calls |
 //! | [`honest`] | nobody attacks, and some fail |
+//! | [`young`] | anybody, in a young network |
 //!
 //! In each file the tests of a policy are one module: `single`, `sampled`, `replicated`, `rated`; those of errors, under any policy, `errors`.
 
@@ -23,3 +24,4 @@ mod node;
 mod operator;
 mod outsider;
 mod owner;
+mod young;

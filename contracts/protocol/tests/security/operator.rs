@@ -1315,11 +1315,15 @@ mod replicated {
 
 mod rated {
     use crate::help::rated::*;
+    use muster_core::id::TaskId;
     use muster_core::wad::WAD;
-    use muster_model::meter::priced;
+    use muster_model::meter::{metered_alone, priced, MOST_GAS};
     use muster_model::validated::*;
     use muster_model::world::*;
-    use muster_protocol::IMuster::{self, *};
+    use muster_protocol::IMuster::{self, IMusterEvents as E, *};
+
+    /// Another VRAM size than that of [`CARD`].
+    const LARGE: u16 = 48;
 
     /// Others' tasks in a network whose nodes up to `own` are an attacker's, and answer falsely as soon as they have the majority. Gives
     /// the number of false answers of 20.
@@ -1519,5 +1523,208 @@ mod rated {
             ),
             &format!("{worked} right answers of others in {groups} groups, none paid"),
         );
+    }
+
+    /// Forty idle nodes whose weights are as far below their bounds as can be, of a VRAM size that has no others: a draw of nine hardly ever
+    /// finds them. Such draws were made for ever, for nothing takes back a Pending task. Now the sixteenth queues the task.
+    #[test]
+    fn a_draw_by_ratings_that_finds_too_few_is_made_sixteen_times() {
+        let mut w = network(9);
+        for n in 10..=49 {
+            w.join(n, "worn", LARGE, &[], 401).unwrap();
+            wear(&mut w, n as u32);
+        }
+        set_profile(&mut w, CREATOR, of_size(9));
+        let (tasks, mut queued, mut lost) = (20, 0, 0);
+        for _ in 0..tasks {
+            let id = w.create(CREATOR, FEE, IMuster::TaskSpec { models: six(90_000), ..rated_image(0, LARGE) }).unwrap();
+            let before = w.account(CREATOR).credit;
+            w.events();
+            let mut draws = 0;
+            while w.ask(overviewCall {}).pending > 0 {
+                w.pass(1, 0);
+                w.dispatch(1).unwrap();
+                draws += 1;
+                assert!(draws <= 16, "it goes on for ever");
+            }
+            let redrawn = w.events().iter().filter(|e| matches!(e, E::TaskRedrawn(_))).count();
+            if let Some((place, members)) = group_of(&mut w, id) {
+                assert!(redrawn < draws);
+                play(&mut w, id, place, &members, |_| picture(5));
+                w.drain();
+                continue;
+            }
+            queued += 1;
+            assert_eq!((draws, redrawn), (16, 15));
+            let ticket = w.ticket(id);
+            w.send(who(CREATOR), 0, cancelCall { id, ticket }).unwrap();
+            lost = FEE - (w.account(CREATOR).credit - before);
+        }
+        check_money(&mut w);
+        priced(
+            "others' draws by ratings that find too few nodes",
+            "forty idle nodes with the worst scores, H just above exclusion and a stake just above the least, at a VRAM size without others",
+            &format!(
+                "{queued} of {tasks} tasks for nine are queued after sixteen draws; to cancel one costs its creator {:.0} % of its fee",
+                lost as f64 * 100.0 / FEE as f64
+            ),
+        );
+        assert!(queued >= tasks - 1, "{queued}");
+    }
+
+    /// Two nodes that are reserved for a draw by ratings are called to validate. The next undecided draw lets them go, so the group that they
+    /// are called to does not wait for draws that may find too few many times more.
+    #[test]
+    fn a_reserved_node_that_is_called_is_let_go_by_the_next_draw() {
+        let mut w = network(1);
+        w.set("sampleBps", 10_000);
+        // Fillers, so that a task for nine can be created, and is queued.
+        for n in 2..=10 {
+            w.join(n, "filler", LARGE, &[], 401).unwrap();
+        }
+        let filler = w.node(2).gpu;
+        for _ in 2..=10 {
+            created(&mut w, TOKEN, IMuster::TaskSpec { gpu: filler, ..spec(0, &[]) });
+        }
+        w.drain();
+        (2..=10).for_each(|n| wear(&mut w, n));
+        // The only one that is idle runs a task that will be validated.
+        let sampled = created_by(&mut w, ATTACKER, TOKEN, IMuster::TaskSpec { kind: 0, redundancy: 1, ..spec(0, &[]) });
+        assert_eq!(task_of(&mut w, 1), sampled);
+        commit(&mut w, sampled, 1, ANSWER, picture(5)).unwrap();
+        set_profile(&mut w, CREATOR, of_size(9));
+        let id = created(&mut w, FEE, IMuster::TaskSpec { models: six(90_000), ..rated_image(0, LARGE) });
+        assert!(w.ticket(id) > 0);
+        // Nine join and wait for it together, two of them with great stakes. Then more come than a draw looks at.
+        for n in 11..=19 {
+            w.join(n, "good", LARGE, &[], if n < 13 { 40_000 } else { 401 }).unwrap();
+        }
+        assert_eq!(nodes_with(&mut w, 3).len(), 9, "reserved");
+        for n in 71..=110 {
+            w.join(n, "worn", LARGE, &[], 401).unwrap();
+        }
+        let issued = w.ask(overviewCall {}).nodesIssued;
+        (11..=issued).filter(|&n| !matches!(n, 11 | 12)).for_each(|n| wear(&mut w, n));
+        w.pass(3, 1);
+        w.send(who(DRIVER), 0, validateCall { id: sampled, node: 1 }).unwrap();
+        let (mut called, mut draws, mut began) = (None, 0, 0);
+        for _ in 0..40 {
+            w.pass(1, 0);
+            w.events();
+            w.dispatch(1).unwrap();
+            for event in w.events() {
+                match event {
+                    E::MemberCalled(e) if matches!(e.node, 11 | 12) => called = called.or(Some(draws)),
+                    E::TaskRedrawn(e) if e.id == id => draws += 1,
+                    E::MemberStarted(e) if e.id == sampled && matches!(e.node, 11 | 12) => began += 1,
+                    _ => {}
+                }
+            }
+            if began > 0 {
+                break;
+            }
+        }
+        let called = called.expect("called while it was reserved");
+        println!("called after {called} draws, began after {draws}");
+        assert!(began > 0 && draws == called + 1, "{began} {called} {draws}");
+        check_money(&mut w);
+    }
+
+    /// The judgement of nine members of a rated group that let its deadline pass, each called to another group, with models that it lacks.
+    /// Tasks that require so many models each have a draw due then, which queues them. Gives the gas, how many members begin at once, and what
+    /// comes of it.
+    fn judgement_of_nine_late_and_called(due: &[usize]) -> (u64, usize, String) {
+        const OTHERS: std::ops::RangeInclusive<u64> = 10..=14;
+        let mut w = network(9);
+        w.set("sampleBps", 10_000);
+        set_profile(&mut w, CREATOR, of_size(9));
+        let id = created(&mut w, FEE, IMuster::TaskSpec { models: six(80_000), ..rated_image(0, 0) });
+        let (place, members) = group_of(&mut w, id).expect("formed");
+        assert_eq!(members.len(), 9);
+        let mut sampled = Vec::new();
+        for n in OTHERS {
+            let number = w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+            let task = created_by(
+                &mut w,
+                ATTACKER,
+                4 * TOKEN,
+                IMuster::TaskSpec { models: wanted(n * 100), kind: 0, redundancy: 1, ..spec(0, &[]) },
+            );
+            assert_eq!(task_of(&mut w, number), task);
+            commit(&mut w, task, number, ANSWER, picture(5)).unwrap();
+            // It is to validate nothing.
+            w.send(who(n), 0, pauseCall {}).unwrap();
+            sampled.push((task, number));
+        }
+        w.pass(3, 1);
+        for &(task, number) in &sampled {
+            w.send(who(DRIVER), 0, validateCall { id: task, node: number }).unwrap();
+            for _ in 0..100 {
+                if group_of(&mut w, task).is_some() {
+                    break;
+                }
+                w.pass(3, 0);
+                w.dispatch(1).unwrap();
+            }
+        }
+        let called = |w: &mut World| members.iter().filter(|&&n| w.node(n).calledTo > 0).count();
+        let before = called(&mut w);
+        assert_eq!(before, 9, "each to one group");
+        let deadline = members.iter().map(|&n| w.ask(runningTaskCall { number: n }).deadline).max().unwrap();
+        let seconds = deadline - w.mem.now + 1;
+        for (i, &models) in (0..).zip(due) {
+            let node = w.join(100 + i, &format!("card {i}"), 80 + 8 * i as u16, &[], 400).unwrap();
+            let gpu = w.node(node).gpu;
+            let models = six(70_000 + 10 * i)[..models].to_vec();
+            w.create(CREATOR, TOKEN, IMuster::TaskSpec { gpu, models, ..spec(0, &[]) }).unwrap();
+            w.send(who(100 + i), 0, pauseCall {}).unwrap();
+        }
+        w.pass(1, seconds);
+        let (gas, out) = metered_alone(&mut w, who(DRIVER), 0, |net| net.settle(TaskId(id), place));
+        let began = before - called(&mut w);
+        if out != "accepted" {
+            return (gas, began, out);
+        }
+        // Each later call lets one more begin.
+        for left in (0..9 - began).rev() {
+            w.pass(1, 0);
+            w.dispatch(1).unwrap();
+            assert_eq!(called(&mut w), left);
+        }
+        check_money(&mut w);
+        (gas, began, out)
+    }
+
+    /// The call that judges them lets three begin, and none where it has made draws; the others do with later calls. It makes some draws,
+    /// which queue their tasks here, and is refused while more are due.
+    #[test]
+    fn a_judgement_of_nine_who_are_late_and_called_stays_below_the_limit() {
+        let (alone, began, out) = judgement_of_nine_late_and_called(&[]);
+        assert_eq!((began, &out[..]), (3, "accepted"));
+        let mut worst = 0;
+        let most_made = [0, 6].map(|models| {
+            let made = (1..=8).take_while(|&due| {
+                let (gas, began, out) = judgement_of_nine_late_and_called(&vec![models; due]);
+                println!("{due} of {models} models: {gas} gas, {out}");
+                worst = gas.max(worst);
+                if out == "DrawsDue" {
+                    return false;
+                }
+                assert_eq!((began, &out[..]), (0, "accepted"));
+                true
+            });
+            made.count()
+        });
+        let [plain, several] = most_made;
+        priced(
+            "a judgement of nine late members, each called to another group",
+            "a rated task, and five sampled ones with eight models each; draws due",
+            &format!(
+                "{alone} gas for storage, logs and start, of which {began} begin at once; with draws at most {worst}; it makes {plain} draws \
+                 that queue their tasks, or {several} of six models"
+            ),
+        );
+        assert!(alone.max(worst) < MOST_GAS - 100_000, "{alone} {worst}");
+        assert!(plain >= 2 && several >= 1, "{plain} {several}");
     }
 }

@@ -8,13 +8,14 @@
 //! - the owner listed the GPU group of three idle nodes,
 //! - its draw met none of the listed groups that have three idle nodes,
 //! - no other task could be Pending,
-//! - one that was worth more lacked nodes, both chosen by ratings, or
-//! - idle nodes could be given it again that H kept out of its draw, where the owner had raised the threshold.
+//! - one that was worth more lacked nodes, both chosen by ratings,
+//! - idle nodes could be given it again that H kept out of its draw, where the owner had raised the threshold, or
+//! - so many draws of its nodes by ratings had found too few of them.
 //!
 //! It stays so until another node becomes available that could be one of those, or anyone pokes an idle one. Nodes that wait for others are
 //! not idle: the model foretells the end of their wait, which is `holdTime` at most.
 
-use super::{Left, Model, Task, Why, E, PENDING};
+use super::{Left, Model, Task, Why, E, PENDING, RATED_DRAWS};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,6 +101,7 @@ impl Model {
                 _ if task.policy == 3 && able.iter().any(|n| !self.eligible(self.h(&self.nodes[n]))) => Why::KeptOut,
                 _ if before && listed => Why::Listed,
                 _ if !before && task.any_equal() => Why::Missed,
+                _ if !before && task.undecided + 1 == RATED_DRAWS => Why::Undecided,
                 _ => panic!("{able:?} could run {task:?}, and are idle after {events:#?}"),
             };
             tasks.insert(task.id, why);
@@ -114,6 +116,7 @@ impl Model {
                 Why::Full => "idle beside a queued task that cannot be Pending",
                 Why::Behind => "idle behind a task that takes more",
                 Why::KeptOut => "idle beside a queued task whose draw left them out",
+                Why::Undecided => "idle beside a queued task whose draws found too few",
             });
         }
         let waiting = self.waiting.values().flatten().copied().collect();
@@ -154,6 +157,7 @@ mod tests {
             images: 0,
             policy,
             sample_bps: 0,
+            undecided: 0,
             scored: false,
             slash_times: 0,
             began: 0,

@@ -226,14 +226,16 @@ impl Model {
             Some(E::TaskRedrawn(redrawn)) if redrawn.id == task.id => {
                 assert!(!known || !everybody, "{redrawn:?} of {pool:?}, reserved {reserved:?}");
                 self.note(if known { "rated: too few drawn" } else { "rated: too old" });
-                let kept = |node: &u32| self.eligible(self.h(&self.nodes[node])) && self.nodes[node].status == 2;
-                let (reserved, others): (Vec<u32>, Vec<u32>) = reserved.into_iter().partition(kept);
-                self.put_off(t, Task { reserved, ..task });
+                let undecided = task.undecided + u64::from(known);
+                assert!(undecided < RATED_DRAWS, "undecided too often: {task:?}");
+                let (reserved, others): (Vec<u32>, Vec<u32>) = reserved.into_iter().partition(|node| self.kept_reserved(*node));
+                self.put_off(t, Task { undecided, reserved, ..task });
                 self.give_back(t, &others, "rated: a reserved node let go");
             }
             event => {
-                assert!(known && everybody && pool.len() < most, "{event:?} of {pool:?} for {most}");
-                self.note("rated: too few there");
+                let last = !everybody && task.undecided + 1 == RATED_DRAWS;
+                assert!(known && (last || everybody && pool.len() < most), "{event:?} of {pool:?} for {most}");
+                self.note(if last { "rated: undecided too often" } else { "rated: too few there" });
                 self.enqueue(t, task);
                 self.give_back(t, &reserved, "rated: a reserved node returned");
             }
@@ -417,6 +419,7 @@ impl Model {
             self.credit(self.nodes[&node].operator, paid[i]);
             let counts = if team.scored && !matches!(verdict, 4 | 6) { Counts::Rating(verdict == 1) } else { Counts::Nothing };
             t.spent |= i >= 3;
+            t.full |= i >= 3;
             let raises = verdict == 1 && (team.scored || most.len() as u64 >= self.set["boostPool"]);
             if raises && !team.scored {
                 self.note("raised in a group that is not scored");

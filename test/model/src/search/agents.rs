@@ -38,6 +38,7 @@ pub struct Job {
 }
 
 /// A life in progress.
+#[derive(Clone)]
 pub struct Game {
     /// The network.
     pub a: Arena,
@@ -57,6 +58,8 @@ pub struct Game {
     pub resting: Vec<u32>,
     /// How often the adversary's other nodes can still be away in this life.
     pub left: u8,
+    /// Turns so far.
+    pub turns: u64,
 }
 
 fn salt(id: u64, node: u32) -> B256 {

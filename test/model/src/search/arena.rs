@@ -67,6 +67,7 @@ pub struct Standing {
 }
 
 /// A season's network.
+#[derive(Clone)]
 pub struct Arena {
     /// The contracts.
     pub w: World,

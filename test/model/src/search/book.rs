@@ -90,6 +90,8 @@ pub struct Tally {
     pub locked: u64,
     /// Calls, accepted or refused, after which everything was checked.
     pub checked: u64,
+    /// How often all honest nodes have left, on a copy.
+    pub departures: u64,
 }
 
 impl Tally {
@@ -128,6 +130,7 @@ impl Tally {
         self.share += other.share;
         self.usual += other.usual;
         self.checked += other.checked;
+        self.departures += other.departures;
         self.locked += other.locked;
         for (times, more) in self.states.iter_mut().zip(other.states) {
             *times += more;
@@ -207,7 +210,7 @@ impl Entry {
 }
 
 /// The books of a season.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Book {
     /// The present life.
     pub life: Tally,
@@ -237,6 +240,8 @@ pub struct Book {
     pub verdicts: HashMap<u32, (u64, Side, u8)>,
     /// Wei in a stake unit.
     pub stake_unit: u128,
+    /// Honest nodes that were slashed, for whatever cause: these may be put out of the network.
+    pub excused: HashSet<u32>,
 }
 
 impl Book {
@@ -397,6 +402,7 @@ impl Book {
                 }
             }
             E::NodeSlashed(e) => self.slashed(e.node, e.id, e.stake + e.unbonding + e.credit)?,
+            E::NodeKickedOut(e) => self.kicked_out(e.node)?,
             E::AnswerCommitted(e) => {
                 if let Some(entry) = self.tasks.get_mut(&e.id) {
                     entry.committed = true;
@@ -456,9 +462,18 @@ impl Book {
         } else {
             return Err(format!("a minority of {:?} took the stake of honest node {node} by task {id}", entry.members));
         };
+        self.excused.insert(node);
         *self.life.burnt.entry(cause).or_default() += wei;
         *self.life.slashed.entry(cause).or_default() += 1;
         Ok(())
+    }
+
+    fn kicked_out(&self, node: u32) -> Result<(), String> {
+        let deviated = || self.deviated.iter().any(|(_, other)| *other == node);
+        if self.side(node) == Side::Adversary || self.excused.contains(&node) || deviated() {
+            return Ok(());
+        }
+        Err(format!("honest node {node} was put out of the network without a slash"))
     }
 }
 
@@ -484,6 +499,18 @@ mod tests {
         slipped.deviated.insert((7, 1));
         assert!(slipped.slashed(1, 7, 200).is_ok());
         assert_eq!(slipped.life.burnt(Cause::Deviated), 200);
+    }
+
+    #[test]
+    fn an_honest_node_that_is_put_out_is_noticed() {
+        let mut book = formed(&[1, 2, 3]);
+        assert!(book.kicked_out(3).is_ok());
+        assert!(book.kicked_out(1).unwrap_err().contains("without a slash"));
+        book.deviated.insert((5, 1));
+        assert!(book.kicked_out(1).is_ok());
+        let mut outvoted = formed(&[2, 3, 4]);
+        outvoted.slashed(2, 7, 200).unwrap();
+        assert!(outvoted.kicked_out(2).is_ok());
     }
 
     /// A rated task's first group finds no majority, and its start fee is given back, or is not.

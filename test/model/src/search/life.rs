@@ -3,6 +3,7 @@
 use super::agents::Game;
 use super::arena::{Arena, CLIENT, CREATOR};
 use super::book::Tally;
+use super::leaving::DEPARTURES;
 use super::moves::{CLIENTS_GROUP, PRIVATE_MODEL};
 use super::parties::{Nature, Side};
 use super::plan::{Plan, Strategy, HONEST};
@@ -64,7 +65,7 @@ pub fn season_of(plan: &Plan, seed: u64, lives: u64, old: Option<Rule>) -> Tally
 
 /// A season's network, in which the adversary has one of these shares in hundredths; and how many of its nodes are honest, and the
 /// adversary's.
-fn open(seed: u64, shares: &[u64], parameters: &[(&str, u64)]) -> (Game, (u64, u64)) {
+pub(super) fn open(seed: u64, shares: &[u64], parameters: &[(&str, u64)]) -> (Game, (u64, u64)) {
     let mut dice = Dice(seed);
     // Half of the networks are small, where few that leave make a difference.
     let most = [4, 20][dice.below(2) as usize];
@@ -85,6 +86,7 @@ fn open(seed: u64, shares: &[u64], parameters: &[(&str, u64)]) -> (Game, (u64, u
         flood: 0,
         resting: Vec::new(),
         left: 0,
+        turns: 0,
     };
     game.a.place = format!("season {seed}, before its lives");
     game.set_profile(CLIENT, (CLIENTS_GROUP, 2));
@@ -215,6 +217,15 @@ impl Game {
         if !first {
             self.plot();
         }
+        self.turns += 1;
+        if self.turns.is_multiple_of(DEPARTURES) {
+            self.honest_leave();
+        }
+        self.pass();
+    }
+
+    /// The block ends, and time passes.
+    pub(super) fn pass(&mut self) {
         let (now, next) = (self.a.w.mem.now, self.next_time());
         let seconds = (next - now).min(if self.a.dice.below(4) == 0 { 1 + self.a.dice.below(5) } else { u64::MAX });
         self.a.note_time(seconds);

@@ -10,6 +10,7 @@
 //! | [`agents`] | the acts of nodes, honest ones and the adversary's, and of drivers |
 //! | [`moves`] | the adversary's moves besides answering |
 //! | [`life`] | lives and seasons |
+//! | `leaving` | all honest nodes leave, on a copy |
 //! | [`harm`] | the aims of an attack |
 //! | [`hunt`] | the best plans, bred |
 //! | [`hold`] | a node kept from work by reservations that come to nothing: a small search of its own |
@@ -25,6 +26,7 @@ pub mod book;
 pub mod harm;
 pub mod hold;
 pub mod hunt;
+mod leaving;
 pub mod life;
 pub mod moves;
 pub mod parties;
