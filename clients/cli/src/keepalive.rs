@@ -22,6 +22,7 @@ alloy::sol! {
     error ProgramNotActivated();
     error ProgramNeedsUpgrade(uint16 version, uint16 stylusVersion);
     error ProgramExpired(uint64 ageInSeconds);
+    error ProgramKeepaliveTooSoon(uint64 ageInSeconds);
 }
 
 /// ArbWasm.
@@ -50,7 +51,7 @@ pub const ALL: [Described; 3] = [
         false,
         "When a program stops running unless somebody keeps it alive; 0 of one that does not run",
     ),
-    ("trouble", false, "Programs that do not run, or could not be renewed"),
+    ("trouble", false, "Programs that do not run, could not be looked at, or are due and were not renewed"),
 ];
 
 /// A program's state.
@@ -59,6 +60,16 @@ pub enum Life {
     Runs(u64),
     /// It does not run; the reason.
     Stopped(String),
+}
+
+/// A program after a look at it.
+struct Row {
+    /// Its state; none if no node told.
+    life: Option<Life>,
+    /// The step taken, or the obstacle.
+    done: String,
+    /// Whether it needs somebody's attention.
+    trouble: bool,
 }
 
 /// The programs behind the contract's functions; and the contract itself if it is one, as in an earlier version.
@@ -101,24 +112,20 @@ impl Keepalive {
         let metrics = Metrics::new("muster_keepalive", &ALL);
         let (mut rows, mut text, mut trouble) = (Vec::new(), Vec::new(), 0);
         for program in programs(session).await? {
-            let (left, done) = match life(session, program).await? {
-                Life::Stopped(why) => {
-                    trouble += 1;
-                    (None, format!("{why}: script/keepalive activates it again"))
-                }
-                Life::Runs(left) if left > self.within * DAY => (Some(left), String::new()),
-                Life::Runs(left) => {
-                    let (done, renewed) = self.renew(session, program).await?;
-                    trouble += u32::from(!renewed);
-                    let left = if let Life::Runs(left) = life(session, program).await? { left } else { left };
-                    (Some(left), done)
-                }
+            let row = self.tend(session, program).await;
+            trouble += u32::from(row.trouble);
+            let (left, stands) = match row.life {
+                Some(Life::Runs(left)) => (Some(left), format!("{} days left", left / DAY)),
+                Some(Life::Stopped(_)) => (None, "does not run".into()),
+                None => (None, "is not known".into()),
             };
-            let expires = left.map_or(0, |left| time.saturating_add(left));
-            metrics.set("program_expires_timestamp_seconds", &[("program", &program.to_string())], expires as f64);
-            let stands = left.map_or("does not run".into(), |left| format!("{} days left", left / DAY));
-            text.push(format!("{program}  {stands}  {done}"));
-            rows.push(json!({ "program": program, "secondsLeft": left, "done": done }));
+            // Nobody knows when a program expires that no node tells of.
+            if row.life.is_some() {
+                let expires = left.map_or(0, |left| time.saturating_add(left));
+                metrics.set("program_expires_timestamp_seconds", &[("program", &program.to_string())], expires as f64);
+            }
+            text.push(format!("{program}  {stands}  {}", row.done));
+            rows.push(json!({ "program": program, "secondsLeft": left, "done": row.done }));
         }
         metrics.set("trouble", &[], trouble.into());
         metrics.set("looked_timestamp_seconds", &[], now() as f64);
@@ -127,6 +134,27 @@ impl Keepalive {
         }
         anyhow::ensure!(trouble == 0, "{}\n{trouble} programs need somebody's attention (docs/deploying.md)", text.join("\n"));
         Ok(Report { json: json!(rows), text: text.join("\n") })
+    }
+
+    /// Looks at a program, and renews it if that is due. An error is its row's alone: the others must not expire meanwhile.
+    async fn tend(&self, session: &Session, program: Address) -> Row {
+        let left = match life(session, program).await {
+            Ok(Life::Runs(left)) => left,
+            Ok(Life::Stopped(why)) => {
+                let done = format!("{why}: script/keepalive activates it again");
+                return Row { life: Some(Life::Stopped(why)), done, trouble: true };
+            }
+            Err(error) => return Row { life: None, done: format!("{error:#}"), trouble: true },
+        };
+        if left > self.within.saturating_mul(DAY) {
+            return Row { life: Some(Life::Runs(left)), done: String::new(), trouble: false };
+        }
+        let (done, well) = match self.renew(session, program).await {
+            Ok(outcome) => outcome,
+            Err(error) => (format!("could not be renewed: {error:#}"), false),
+        };
+        let left = if let Ok(Life::Runs(left)) = life(session, program).await { left } else { left };
+        Row { life: Some(Life::Runs(left)), done, trouble: !well }
     }
 
     /// Pays for another year; returns the outcome, and whether it needs no further attention.
@@ -138,12 +166,12 @@ impl Keepalive {
             Ok(_) => U256::ZERO,
             Err(Error::Node(complaint)) => match wanted(&complaint) {
                 Some(fee) => fee + fee * U256::from(MARGIN) / U256::from(100),
-                None => return Ok((format!("cannot be renewed yet: {}", complaint.message), true)),
+                None => return Ok(refused(&complaint)),
             },
             Err(error) => return Err(error.into()),
         };
         if session.options.dry_run {
-            return Ok((format!("to be renewed for {}", show_amount(fee)), true));
+            return Ok((format!("to be renewed for {}", show_amount(fee)), false));
         }
         let account = session.account().await?;
         let nonce = account.sender().submit(Request { to: ARB_WASM.into(), value: fee, input, ..Request::default() }).await?;
@@ -160,6 +188,41 @@ async fn call(session: &Session, input: Bytes, value: U256) -> Result<Bytes, Err
     session.endpoints().ask("eth_call", json!([{ "to": ARB_WASM, "data": input, "value": value }, "latest"])).await
 }
 
+/// Why a program is not renewed, and whether that needs no attention: only where it is too early.
+fn refused(complaint: &Complaint) -> (String, bool) {
+    match ProgramKeepaliveTooSoon::abi_decode(&complaint.undone().unwrap_or_default()) {
+        Ok(early) => (format!("cannot be renewed yet, {} days after it was activated", early.ageInSeconds / DAY), true),
+        Err(_) => (format!("cannot be renewed: {}", complaint.message), false),
+    }
+}
+
 fn wanted(complaint: &Complaint) -> Option<U256> {
     Some(ProgramInsufficientValue::abi_decode(&complaint.undone()?).ok()?.want)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_program_that_is_too_young_needs_no_attention() {
+        let complaint = |code, message: &str, data: Option<Vec<u8>>| Complaint {
+            code,
+            message: message.into(),
+            data: data.map(|data| json!(Bytes::from(data))),
+        };
+        let early = ProgramKeepaliveTooSoon { ageInSeconds: 3 * DAY }.abi_encode();
+        let (said, well) = refused(&complaint(3, "execution reverted", Some(early)));
+        assert!(well && said == "cannot be renewed yet, 3 days after it was activated", "{said}");
+        let expired = ProgramExpired { ageInSeconds: 366 * DAY }.abi_encode();
+        for (code, message, data) in [
+            (-32005, "too many requests", None),
+            (3, "execution reverted", None),
+            (3, "execution reverted", Some(expired)),
+            (-32000, "header not found", None),
+        ] {
+            let (said, well) = refused(&complaint(code, message, data));
+            assert!(!well && said == format!("cannot be renewed: {message}"), "{said}");
+        }
+    }
 }

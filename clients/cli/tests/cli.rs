@@ -1349,12 +1349,22 @@ async fn an_exporter_tells_what_owners_watch_also_when_programs_have_expired() {
         assert!(said.starts_with(&format!("cannot serve metrics at {at} (`--listen`): Address already in use")), "{said}");
     }
 
+    // Too early is no trouble; in a dry run, due is.
+    let rows = owner.done(&["--dry-run", "keepalive", "--within", "365"]);
+    assert!(rows.as_array().unwrap().iter().all(|row| row["done"].as_str().unwrap().contains("cannot be renewed yet, 0 days")));
+    site.world.travel(200 * 86_400);
+    let file = site.homes.path().join("keepalive.prom");
+    let failed = owner.fails(1, &["--dry-run", "keepalive", "--metrics", file.to_str().unwrap()]);
+    let said = failed["error"].as_str().unwrap();
+    assert_eq!(said.matches("to be renewed for").count(), programs, "{said}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(has(&text, &format!("muster_keepalive_trouble {programs}.0")), "{text}");
+
     // The program that lists the programs has expired with the others.
-    site.world.travel(366 * 86_400);
+    site.world.travel(166 * 86_400);
     let text = owner.says(&["exporter", "--once"]);
     assert_eq!(up(&text, " 0.0"), programs, "{text}");
     assert!(has(&text, "muster_part_up{part=\"network\"} 0.0") && has(&text, "muster_part_up{part=\"programs\"} 1.0"), "{text}");
-    let file = site.homes.path().join("keepalive.prom");
     let failed = owner.fails(1, &["keepalive", "--metrics", file.to_str().unwrap()]);
     let said = failed["error"].as_str().unwrap();
     assert_eq!(said.matches("it has expired, 366 days after it was activated").count(), programs, "{said}");

@@ -127,6 +127,10 @@ impl<C: Chain> Host for Again<'_, C> {
         self.reads.get()
     }
 
+    fn charge(&self, words: u32) {
+        self.reads.set(self.reads.get() + words);
+    }
+
     fn program(&self) -> Program {
         self.program
     }

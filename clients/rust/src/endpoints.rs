@@ -182,7 +182,7 @@ impl Endpoints {
         }
     }
 
-    /// Asks the first healthy node, and the next one if it fails.
+    /// Asks the first healthy node, and the next one if it fails, or complains of something other than a revert.
     pub async fn ask<R: DeserializeOwned>(&self, method: &str, params: impl Serialize) -> Result<R, Error> {
         let params = serde_json::to_value(params).expect("parameters are JSON");
         if self.begins() {
@@ -207,14 +207,19 @@ impl Endpoints {
         let mut well = self.well();
         let turn = first % well.len().max(1);
         well.rotate_left(turn);
+        let mut refused = None;
         for node in well {
             match self.ask_one(node, method, &params).await {
                 Ok(Ok(value)) => return Ok(value),
-                Ok(Err(complaint)) => return Err(Error::Node(complaint)),
+                Ok(Err(complaint)) if complaint.undone().is_some() => return Err(Error::Node(complaint)),
+                // Its wording does not show whether the node refuses this question or every one.
+                Ok(Err(complaint)) => {
+                    refused.get_or_insert(complaint);
+                }
                 Err(_) => {}
             }
         }
-        Err(Error::Unreachable(self.reasons()))
+        Err(refused.map_or_else(|| Error::Unreachable(self.reasons()), Error::Node))
     }
 
     /// Asks one particular node. Faults of the node are noted against it.
@@ -225,7 +230,12 @@ impl Endpoints {
         params: &Value,
     ) -> Result<Result<R, Complaint>, Fault> {
         let answer = self.try_one(node, method, params).await;
-        self.note(node, answer.as_ref().err());
+        match &answer {
+            Err(fault) => self.note(node, Some(fault)),
+            // A node may answer every question so: that is nothing in its favour.
+            Ok(Err(complaint)) if complaint.undone().is_none() => {}
+            Ok(_) => self.note(node, None),
+        }
         answer
     }
 
@@ -440,14 +450,27 @@ impl Endpoints {
     }
 
     async fn number(&self, node: usize, method: &str) -> Option<(usize, u64)> {
-        let answer = self.ask_one::<U64>(node, method, &json!([])).await;
-        Some((node, answer.ok()?.ok()?.to()))
+        let answer = self.ask_one::<U64>(node, method, &json!([])).await.ok()?;
+        Some((node, self.able(node, answer)?.to()))
+    }
+
+    /// The answer to a question that every node can answer; a complaint about it is noted against the node.
+    fn able<R>(&self, node: usize, answer: Result<R, Complaint>) -> Option<R> {
+        match answer {
+            Ok(value) => Some(value),
+            Err(complaint) => {
+                self.note(node, Some(&Fault::Unable(complaint.message)));
+                None
+            }
+        }
     }
 
     /// A block of a certain node; none if it has none or does not answer.
     pub(crate) async fn block(&self, node: usize, which: impl Serialize) -> Option<(usize, Head)> {
-        let answer = self.ask_one::<Option<Head>>(node, "eth_getBlockByNumber", &json!([which, false])).await;
-        Some((node, answer.ok()?.ok()??))
+        let params = json!([which, false]);
+        let answer = self.ask_one::<Option<Head>>(node, "eth_getBlockByNumber", &params).await.ok()?;
+        let block = if params[0] == "latest" { self.able(node, answer) } else { answer.ok() };
+        Some((node, block??))
     }
 
     /// The newest block.
@@ -561,7 +584,10 @@ impl Endpoints {
     }
 
     async fn returned(&self, node: usize, block: &str, request: &Request) -> Option<Returned> {
-        self.ask_one(node, "eth_call", &json!([request.fields(Address::ZERO), block])).await.ok()
+        let answer: Returned = self.ask_one(node, "eth_call", &json!([request.fields(Address::ZERO), block])).await.ok()?;
+        // Any other complaint says nothing of the contract.
+        let is_of_contract = answer.as_ref().err().is_none_or(|complaint| complaint.undone().is_some());
+        is_of_contract.then_some(answer)
     }
 
     /// Decides between contradicting answers of nodes.
@@ -613,6 +639,7 @@ impl Endpoints {
     async fn pass_on(&self, request: RequestPacket) -> Result<ResponsePacket, TransportError> {
         let body = serde_json::to_vec(&request).map_err(TransportError::ser_err)?;
         self.compare_if_due().await.map_err(TransportErrorKind::custom)?;
+        let mut refused = None;
         for node in self.well() {
             let answer = self.0.poster.post(&self.0.nodes[node].url, body.clone()).await;
             let answer = answer.and_then(|text| {
@@ -622,12 +649,21 @@ impl Endpoints {
                     packet.iter_errors().find(|error| unable(error.code, &error.message)).map(|error| error.message.to_string());
                 complaint.map_or(Ok(packet), |message| Err(Fault::Unable(message)))
             });
-            self.note(node, answer.as_ref().err());
-            if let Ok(packet) = answer {
-                return Ok(packet);
+            let complains = |packet: &ResponsePacket| {
+                packet.iter_errors().any(|error| error.code != 3 && !error.message.contains("execution reverted"))
+            };
+            match answer {
+                Ok(packet) if complains(&packet) => {
+                    refused.get_or_insert(packet);
+                }
+                Ok(packet) => {
+                    self.note(node, None);
+                    return Ok(packet);
+                }
+                Err(fault) => self.note(node, Some(&fault)),
             }
         }
-        Err(TransportErrorKind::custom_str(&self.reasons()))
+        refused.ok_or_else(|| TransportErrorKind::custom_str(&self.reasons()))
     }
 }
 

@@ -223,7 +223,11 @@ impl Journal {
         let over: Vec<u64> = self.entries.values().filter(|entry| entry.is_over()).map(|entry| entry.nonce).collect();
         for nonce in over.iter().take(over.len().saturating_sub(self.keep)) {
             if let Some(path) = self.path(*nonce) {
-                file::remove(&path)?;
+                match file::remove(&path) {
+                    // It was kept in memory alone, while the disk took nothing.
+                    Err(Error::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+                    removed => removed?,
+                }
             }
             self.entries.remove(nonce);
         }

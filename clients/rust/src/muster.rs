@@ -121,8 +121,8 @@ impl Muster {
         Ok(self.read(IMuster::parameterCall { which }).await?.value)
     }
 
-    /// The programs behind the functions of the interface. Reads them from storage, because the program that lists them
-    /// may not run any more.
+    /// The programs behind the contract: those behind the functions of the interface, and those that the contract lists. Reads the former
+    /// from storage, because the program that lists them may not run any more.
     ///
     /// # Errors
     /// The nodes' failure.
@@ -132,7 +132,13 @@ impl Muster {
             self.endpoints.word(self.address, keccak256(key))
         });
         let words: Vec<B256> = stream::iter(words).buffered(AT_ONCE).try_collect().await?;
-        Ok(words.into_iter().map(Address::from_word).filter(|program| !program.is_zero()).collect())
+        let mut programs: BTreeSet<Address> = words.into_iter().map(Address::from_word).collect();
+        // Functions of a later version than this client's.
+        if let Ok(facets) = self.read(IMuster::facetsCall {}).await {
+            programs.extend(facets.into_iter().map(|facet| facet.facetAddress).filter(|program| *program != self.address));
+        }
+        programs.remove(&Address::ZERO);
+        Ok(programs)
     }
 
     /// The cost of joining with a GPU beside the stake, in wei: the fee for its name if nobody has used it with this much memory (in GiB),

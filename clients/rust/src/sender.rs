@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use alloy::consensus::TxEip1559;
 use alloy::eips::eip2718::Encodable2718;
-use alloy::primitives::{Address, Bytes, B256, U256};
+use alloy::primitives::{Address, Bytes, B256, U256, U64};
 use alloy::rpc::types::TransactionReceipt;
+use futures_util::future::join_all;
 use serde_json::json;
 use tokio::sync::Mutex;
 
@@ -43,6 +44,7 @@ pub struct Sending {
     /// See `look_every`.
     pub resend_every: Duration,
     /// A transaction whose number is used counts as displaced once no node has had its receipt for this long: receipts can come late.
+    /// Numbers before an open transaction that nothing has used for as long are filled.
     pub missing: Duration,
     /// The patience of [`Sender::wait`].
     pub patience: Duration,
@@ -83,6 +85,17 @@ struct Live {
     missing: HashMap<u64, (u32, Instant)>,
     trouble: HashMap<u64, String>,
     attempts: usize,
+    gap: Option<Gap>,
+    alerts: Vec<String>,
+}
+
+/// Numbers that nothing uses, before an open transaction.
+struct Gap {
+    /// The first.
+    from: u64,
+    since: Instant,
+    /// Whether it is known to be too long to fill.
+    told: bool,
 }
 
 impl Live {
@@ -134,6 +147,9 @@ const FOR_RISES: usize = 4;
 /// The gas limit of a block of Arbitrum. A call that would be undone has no estimate, and can use its nonce with this at most.
 const BLOCK_GAS: u64 = 32_000_000;
 
+/// The most numbers in a gap that are filled: each costs a transfer's gas.
+const GAP: usize = 64;
+
 /// How often at least a receipt is missing, on every node, before a transaction counts as displaced.
 const MISSES: u32 = 5;
 
@@ -146,7 +162,7 @@ impl Sender {
         let genesis = endpoints.genesis().await?;
         let journal = Journal::open(&Self::directory(place, chain, wallet.address()), sending.keep, genesis, sending.set_aside)?;
         let sender = Self::with(endpoints, wallet, chain, journal, sending);
-        sender.fill().await?;
+        sender.replace_damaged().await?;
         Ok(sender)
     }
 
@@ -156,18 +172,25 @@ impl Sender {
     }
 
     /// Uses the numbers of damaged transactions that are not mined, by transfers of nothing: later ones would wait for them for ever.
-    async fn fill(&self) -> Result<(), Error> {
+    async fn replace_damaged(&self) -> Result<(), Error> {
         let mut live = self.live.lock().await;
         let (last, damaged) = (live.journal.next(), live.journal.damaged.clone());
         if !damaged.iter().any(|(nonce, _)| *nonce < last) {
             return Ok(());
         }
+        let (head, count) = tokio::join!(self.endpoints.recent_head(), self.count());
+        let (head, count) = (head?, count?);
+        let numbers = damaged.into_iter().map(|(nonce, _)| nonce).filter(|nonce| (count..last).contains(nonce)).collect();
+        self.fill(&mut live, numbers, &head).await
+    }
+
+    /// Signs transfers of nothing with these numbers.
+    async fn fill(&self, live: &mut Live, numbers: Vec<u64>, head: &Head) -> Result<(), Error> {
         let request = Request { to: self.address().into(), ..Request::default() };
-        let (gas, head, count) = tokio::join!(self.gas(&request), self.endpoints.recent_head(), self.count());
-        let (gas, head, count) = (gas?, head?, count?);
+        let gas = self.gas(&request).await?;
         let _above = self.above_ceiling();
-        let fee_cap = self.fee_cap(base_fee(&head), 0)?;
-        for (nonce, _) in damaged.into_iter().filter(|(nonce, _)| (count..last).contains(nonce)) {
+        let fee_cap = self.fee_cap(base_fee(head), 0)?;
+        for nonce in numbers {
             let Request { to, value, input, name, .. } = request.clone();
             let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
             entry.signed.push(self.sign(&entry, fee_cap).await?);
@@ -188,7 +211,15 @@ impl Sender {
 
     fn with(endpoints: Endpoints, wallet: Wallet, chain: u64, journal: Journal, sending: Sending) -> Self {
         let anyway = journal.anyway.clone();
-        let live = Live { journal, sent: HashMap::new(), missing: HashMap::new(), trouble: HashMap::new(), attempts: 0 };
+        let live = Live {
+            journal,
+            sent: HashMap::new(),
+            missing: HashMap::new(),
+            trouble: HashMap::new(),
+            attempts: 0,
+            gap: None,
+            alerts: Vec::new(),
+        };
         Self { endpoints, wallet, chain, sending, live: Mutex::new(live), above: AtomicUsize::new(0), anyway }
     }
 
@@ -228,6 +259,11 @@ impl Sender {
         self.live.lock().await.journal.unwritten.clone()
     }
 
+    /// News since the last call of this that an operator must know: numbers of the account that nothing used.
+    pub async fn take_alerts(&self) -> Vec<String> {
+        std::mem::take(&mut self.live.lock().await.alerts)
+    }
+
     /// Signs a transaction, writes it to the disk, and sends it; returns its nonce. From then on it is sent until it is
     /// mined, by [`wait`](Self::wait) and [`tick`](Self::tick), of this process or the next. A transaction that no node takes now
     /// is no error.
@@ -250,7 +286,8 @@ impl Sender {
             tokio::join!(self.gas(&request), self.endpoints.recent_head(), self.count(), self.balance());
         let (gas, head, count) = (gas?, head?, count?);
         let base = base_fee(&head);
-        let fee_cap = self.fee_cap(base, 0)?.min(payable(balance, request.value, gas, base)?);
+        let fee_cap = self.fee_cap(base, 0)?.min(self.payable(balance, request.value, gas, base).await?);
+        let count = self.confirmed(count, live.journal.next()).await;
         let nonce = count.max(live.journal.next());
         let Request { to, value, input, name, .. } = request;
         let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
@@ -297,8 +334,71 @@ impl Sender {
         self.endpoints.balance(self.address()).await.unwrap_or(U256::MAX)
     }
 
+    /// The highest fee cap that a balance pays. Of several nodes, another is asked before the account counts as too poor.
+    async fn payable(&self, balance: U256, value: U256, gas: u64, base: u128) -> Result<u128, Error> {
+        match payable(balance, value, gas, base) {
+            Err(_) if self.endpoints.well().len() > 1 => {
+                let account = json!([self.address(), "latest"]);
+                let other = self.endpoints.ask_from::<U256>(1, "eth_getBalance", account).await;
+                payable(other.map_or(balance, |other| other.max(balance)), value, gas, base)
+            }
+            paid => paid,
+        }
+    }
+
     async fn count(&self) -> Result<u64, Error> {
         self.endpoints.count(self.address()).await
+    }
+
+    /// A count of the account's transactions that is above the `known` one, as [`Sender::counted`] confirms it: a transaction signed for a
+    /// number too high is never mined.
+    async fn confirmed(&self, count: u64, known: u64) -> u64 {
+        if count <= known {
+            return count;
+        }
+        self.counted().await.unwrap_or(count)
+    }
+
+    /// The account's transactions as most nodes count them, or of two the lower; none if there is one node, or none answers.
+    async fn counted(&self) -> Option<u64> {
+        let well = self.endpoints.well();
+        if well.len() < 2 {
+            return None;
+        }
+        let account = json!([self.address(), "latest"]);
+        let asked = well.into_iter().map(|node| self.endpoints.ask_one::<U64>(node, "eth_getTransactionCount", &account));
+        let mut counts: Vec<u64> = join_all(asked).await.into_iter().flatten().flatten().map(|its| its.to()).collect();
+        counts.sort_unstable();
+        counts.get(counts.len().saturating_sub(1) / 2).copied()
+    }
+
+    /// Fills numbers that nothing uses before the first open transaction, once they have stood so for long: a node told of too many, or
+    /// what used them was undone.
+    async fn close_gap(&self, live: &mut Live, count: u64, head: &Head) -> Result<(), Error> {
+        let first = live.journal.all().find(|entry| entry.fate == Fate::Open).map_or(0, |entry| entry.nonce);
+        let unused: Vec<u64> = (count..first).filter(|nonce| live.journal.get(*nonce).is_none()).take(GAP + 1).collect();
+        let Some(from) = unused.first().copied().filter(|_| !live.journal.is_in_memory()) else {
+            live.gap = None;
+            return Ok(());
+        };
+        if live.gap.as_ref().is_none_or(|gap| gap.from != from) {
+            live.gap = Some(Gap { from, since: Instant::now(), told: false });
+        }
+        let Some(gap) = &mut live.gap else { return Ok(()) };
+        if gap.told || gap.since.elapsed() < self.sending.missing {
+            return Ok(());
+        }
+        let of = format!("transaction {first} of {:#x} waits for numbers from {from} on, which nothing uses", self.address());
+        if unused.len() > GAP {
+            gap.told = true;
+            live.alerts.push(format!("{of}, and which are too many to fill: it is never mined"));
+            return Ok(());
+        }
+        let filled = unused.len();
+        self.fill(live, unused, head).await?;
+        live.gap = None;
+        live.alerts.push(format!("{of}: {filled} are filled with transfers of nothing"));
+        Ok(())
     }
 
     async fn sign(&self, entry: &Entry, fee_cap: u128) -> Result<Signed, Error> {
@@ -324,7 +424,11 @@ impl Sender {
             return Ok(());
         }
         let (count, head) = tokio::join!(self.count(), self.endpoints.recent_head());
-        Box::pin(self.drive(&mut live, count?, &head?, true)).await
+        let (count, head) = (count?, head?);
+        let count = self.confirmed(count, live.journal.next()).await;
+        let closed = Box::pin(self.close_gap(&mut live, count, &head)).await;
+        Box::pin(self.drive(&mut live, count, &head, true)).await?;
+        closed
     }
 
     /// Whether a transaction sent a moment ago is mined, by one request; otherwise does as [`Sender::tick`], and returns nothing.
@@ -413,9 +517,11 @@ impl Sender {
         *misses += 1;
         let is_long = since.elapsed() >= self.sending.missing;
         let known = if *misses >= MISSES { self.anywhere(entry).await.ok() } else { None };
+        // One node may count too many.
+        let is_displaced = matches!(known, Some(None)) && is_long && self.counted().await.is_none_or(|count| count > entry.nonce);
         match known {
             Some(Some((hash, receipt))) => drop(Self::mined(live, entry, hash, &receipt, head, self.sending.settled)?),
-            Some(None) if is_long => {
+            Some(None) if is_displaced => {
                 live.sent.remove(&entry.nonce);
                 live.missing.remove(&entry.nonce);
                 live.trouble.remove(&entry.nonce);
@@ -528,7 +634,7 @@ impl Sender {
     /// A fee cap for a base fee above the present one.
     async fn raised(&self, entry: &Entry, base: u128) -> Result<u128, Error> {
         let fee_cap = self.fee_cap(base, entry.latest().fee_cap)?;
-        Ok(fee_cap.min(payable(self.balance().await, entry.value, entry.gas, base)?))
+        Ok(fee_cap.min(self.payable(self.balance().await, entry.value, entry.gas, base).await?))
     }
 
     /// The gas and the fee cap with which a transaction would be signed now.
@@ -541,7 +647,7 @@ impl Sender {
             Err(Error::Refused(_)) => entry.gas.min(BLOCK_GAS),
             gas => gas?,
         };
-        Ok((gas, self.fee_cap(base, 0)?.min(payable(balance, entry.value, gas, base)?)))
+        Ok((gas, self.fee_cap(base, 0)?.min(self.payable(balance, entry.value, gas, base).await?)))
     }
 
     /// Makes the version with this gas and fee cap the one that is sent, signing it if there is none. Once there are `most`, takes the one

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use alloy::primitives::{Address, B256};
+use alloy::providers::Provider;
 use muster_client::{Batch, Cursor, Endpoints, Error, Event, Events, Fault, IMuster, Muster, Reading, Searched, Settings};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -273,7 +274,7 @@ async fn what_babbles_or_is_away_is_passed_over_and_named_without_its_key() {
 
 /// Refusals as providers word them, in JSON under a status of their own or under 200.
 #[tokio::test]
-async fn a_node_that_refuses_whatever_is_asked_is_passed_over_and_one_that_refuses_this_question_is_not() {
+async fn a_node_that_refuses_is_passed_over_and_its_complaint_is_told_where_no_other_answers() {
     let chain = Chain::new();
     let (one, other) = (Node::start(&chain).await, Node::start(&chain).await);
     let fresh = || endpoints(&[&one, &other], Settings { rest: Duration::from_mins(1), ..quick() });
@@ -307,14 +308,49 @@ async fn a_node_that_refuses_whatever_is_asked_is_passed_over_and_one_that_refus
         assert_eq!(nodes.standing()[0].fault, Some(Fault::Unable(message.into())));
     }
     for (status, code, message) in [
+        (200, -32603, "Internal error"),
+        (500, -32603, "Internal error"),
+        (200, -32000, "daily quota exceeded"),
         (200, -32005, "query returned more than 10000 results"),
         (400, -32602, "invalid params"),
         (500, -32000, "insufficient funds for gas * price + value"),
     ] {
         asked(status, code, message);
-        let error = fresh().head().await.unwrap_err();
+        let nodes = fresh();
+        assert_eq!(nodes.head().await.unwrap().number, 0, "{message}");
+        assert_eq!(nodes.standing()[0].fault, Some(Fault::Unable(message.into())));
+        // Also between two comparisons.
+        *one.ways.refuses.lock().unwrap() = None;
+        let nodes = endpoints(&[&one, &other], Settings { compare_every: Duration::from_mins(1), ..quick() });
+        nodes.head().await.unwrap();
+        asked(status, code, message);
+        assert_eq!(nodes.head().await.unwrap().number, 0, "{message}");
+        assert_eq!(owner(&nodes).await.unwrap(), 0, "{message}");
+        assert_eq!(nodes.provider().get_chain_id().await.unwrap(), CHAIN, "{message}");
+        *other.ways.refuses.lock().unwrap() = Some((200, -32000, "another complaint"));
+        let error = nodes.head().await.unwrap_err();
         assert!(matches!(&error, Error::Node(complaint) if complaint.message == message), "{error}");
+        *other.ways.refuses.lock().unwrap() = None;
     }
+}
+
+/// A node that gives few blocks at once is no reason to ask for fewer where another gives more.
+#[tokio::test]
+async fn a_question_that_one_node_refuses_is_put_to_the_next() {
+    let chain = Chain::new();
+    let (one, other) = (Node::start(&chain).await, Node::start(&chain).await);
+    grow(&chain, 30);
+    let nodes = endpoints(&[&one, &other], quick());
+    let logs = async || {
+        let filter = json!([{ "address": CONTRACT, "fromBlock": "0x0", "toBlock": "0x1e" }]);
+        nodes.ask::<Vec<serde_json::Value>>("eth_getLogs", filter).await
+    };
+    one.ways.span.store(5, Ordering::SeqCst);
+    assert_eq!(logs().await.unwrap().len(), 30);
+    assert_eq!(nodes.standing()[0].fault, None);
+    other.ways.span.store(5, Ordering::SeqCst);
+    let error = logs().await.unwrap_err();
+    assert!(matches!(&error, Error::Node(complaint) if complaint.message.contains("max block range")), "{error}");
 }
 
 #[tokio::test]

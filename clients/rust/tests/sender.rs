@@ -450,6 +450,32 @@ async fn what_must_be_mined_is_sent_although_the_disk_does_not_take_it() {
 }
 
 #[tokio::test]
+async fn what_was_never_written_is_forgotten_like_the_rest() {
+    let chain = Chain::new();
+    chain.lock().unwrap().automatic = true;
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), Sending { keep: 1, ..quick() }).await;
+    let directory = Sender::directory(place.path(), scripted::CHAIN, key().address());
+    let away = place.path().join("away");
+    std::fs::rename(&directory, &away).unwrap();
+    let anyway = sender.without_disk();
+    for value in 0..2 {
+        let nonce = sender.submit(request(value)).await.unwrap();
+        sender.finish(nonce).await.unwrap();
+    }
+    (0..4).for_each(|_| chain.lock().unwrap().mine(&[]));
+    sender.tick().await.unwrap();
+    assert!(sender.unfinished().await.is_empty() && sender.unwritten().await.is_some());
+    drop(anyway);
+    std::fs::rename(&away, &directory).unwrap();
+    for value in 2..4 {
+        assert_eq!(sender.submit(request(value)).await.unwrap(), value);
+    }
+    assert_eq!((sender.unwritten().await, sender.entry(0).await), (None, None));
+}
+
+#[tokio::test]
 async fn a_damaged_transaction_is_set_aside_and_those_behind_it_do_not_wait_for_it() {
     let chain = Chain::new();
     let node = Node::start(&chain).await;
@@ -483,6 +509,65 @@ async fn a_damaged_transaction_is_set_aside_and_those_behind_it_do_not_wait_for_
     let sender = open(&[&node], place.path(), Sending { set_aside: true, ..quick() }).await;
     assert_eq!((sender.damaged().await.len(), sender.entry(0).await), (1, None));
     assert_eq!(sender.submit(request(3)).await.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn a_node_that_counts_too_many_or_sees_no_money_is_not_believed_alone() {
+    let chain = Chain::new();
+    chain.lock().unwrap().automatic = true;
+    let (liar, honest) = (Node::start(&chain).await, Node::start(&chain).await);
+    liar.ways.counts.store(1, std::sync::atomic::Ordering::SeqCst);
+    liar.set(|ways| &ways.broke, true);
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&liar, &honest], place.path(), quick()).await;
+    for nonce in 0..3 {
+        assert_eq!(sender.submit(request(nonce)).await.unwrap(), nonce);
+        sender.finish(nonce).await.unwrap();
+    }
+    // Nor does an open one count as displaced.
+    chain.lock().unwrap().automatic = false;
+    let nonce = sender.submit(request(3)).await.unwrap();
+    for _ in 0..10 {
+        sender.tick().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(sender.entry(nonce).await.unwrap().fate, Fate::Open);
+    honest.set(|ways| &ways.broke, true);
+    assert!(matches!(sender.submit(request(4)).await, Err(Error::Unpayable { .. })));
+}
+
+#[tokio::test]
+async fn numbers_that_a_node_skipped_are_filled_after_a_while_unless_they_are_many() {
+    let chain = Chain::new();
+    chain.lock().unwrap().automatic = true;
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let counts = |more| node.ways.counts.store(more, std::sync::atomic::Ordering::SeqCst);
+    let sender = open(&[&node], place.path(), quick()).await;
+    counts(3);
+    let nonce = sender.submit(request(1)).await.unwrap();
+    assert_eq!(nonce, 3);
+    counts(0);
+    sender.tick().await.unwrap();
+    assert_eq!((sender.entry(0).await, sender.take_alerts().await), (None, Vec::new()), "not at once");
+    assert!(sender.wait(nonce).await.unwrap().status());
+    let filler = sender.entry(0).await.unwrap();
+    assert_eq!((filler.to, filler.value, filler.name), (key().address().into(), U256::ZERO, None));
+    assert_eq!(chain.lock().unwrap().mined().len(), 4);
+    let alerts = sender.take_alerts().await;
+    assert!(alerts.len() == 1 && alerts[0].contains("transaction 3 of") && alerts[0].contains(": 3 are filled"), "{alerts:?}");
+    sender.tick().await.unwrap();
+    counts(100);
+    assert_eq!(sender.submit(request(2)).await.unwrap(), 104);
+    counts(0);
+    for _ in 0..10 {
+        sender.tick().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let alerts = sender.take_alerts().await;
+    assert!(alerts.len() == 1 && alerts[0].contains("too many to fill"), "{alerts:?}");
+    assert_eq!(chain.lock().unwrap().mined().len(), 4);
+    assert_eq!(sender.entry(4).await, None);
 }
 
 #[tokio::test]

@@ -196,6 +196,10 @@ pub struct Ways {
     pub limits: AtomicU64,
     /// The gas that it estimates, a transfer's at least.
     pub gas: AtomicU64,
+    /// So many transactions more than there were are counted for every account.
+    pub counts: AtomicU64,
+    /// Says that every account has nothing.
+    pub broke: AtomicBool,
     /// Answers everything with this status, code and message.
     pub refuses: Mutex<Option<(u16, i64, &'static str)>>,
     /// Answers with something that is no JSON.
@@ -311,8 +315,9 @@ fn reply(chain: &Shared, ways: &Ways, method: &str, params: &Value) -> Result<Va
         }
         "eth_getTransactionCount" => {
             let account = params[0].as_str().unwrap().parse().unwrap();
-            Ok(json!(format!("{:#x}", chain.count(account))))
+            Ok(json!(format!("{:#x}", chain.count(account) + ways.counts.load(Ordering::SeqCst))))
         }
+        "eth_getBalance" if ways.broke.load(Ordering::SeqCst) => Ok(json!("0x0")),
         "eth_getBalance" => Ok(json!(U256::from(chain.balance))),
         "eth_getTransactionReceipt" if ways.blind.load(Ordering::SeqCst) => Ok(Value::Null),
         "eth_getTransactionReceipt" => Ok(chain.receipt(params[0].as_str().unwrap().parse().unwrap(), height)),
