@@ -21,14 +21,13 @@ class TooSmall(Exception):
     """The card cannot hold the model."""
 
 
-def arguments(about, **defaults):
+def arguments(about):
     """The arguments that all of them take, to be added to."""
     given = argparse.ArgumentParser(description=about)
     given.add_argument("--model", required=True, help="a folder, or a name whose files are in HF_HOME")
     given.add_argument("--name", help="the model's name in tasks; its name on the hub, if left out")
     given.add_argument("--revision", help="the commit, if HF_HOME holds several")
-    given.add_argument("--device", default=defaults.get("device", "auto"), help="cuda, cpu or mps; the first of them that is there")
-    given.add_argument("--dtype", default=defaults.get("dtype", "bfloat16"), choices=sorted(DTYPES))
+    given.add_argument("--device", default="auto", help="cuda, cpu or mps; the first of them that is there")
     given.add_argument("--threads", type=int, default=1, help="of a processor: another number is another stack")
     return given
 
@@ -47,9 +46,24 @@ def place_of(model, revision=None):
     sys.exit(f"{model} is not in {shots}: `muster-agent fetch {model}@COMMIT` brings it")
 
 
+def weights(place):
+    """The files that loaders take weights from. Those beside them are copies, as consolidated.safetensors beside shards."""
+    if (place / "model_index.json").is_file():
+        # A part of a pipeline that has a narrow copy is read from that.
+        parts = [list(folder.glob("*.safetensors")) for folder in place.iterdir() if folder.is_dir()]
+        return {file for part in parts for file in [file for file in part if ".fp16" in file.name] or part}
+    whole, index = place / "model.safetensors", place / "model.safetensors.index.json"
+    if whole.is_file() or not index.is_file():
+        return {whole}
+    return {place / name for name in json.loads(index.read_text())["weight_map"].values()}
+
+
 def files(place):
     """The files that a model is read from, by name."""
-    return sorted(file for file in Path(place).rglob("*") if file.suffix in READ and file.is_file())
+    place = Path(place)
+    read = weights(place)
+    found = sorted(file for file in place.rglob("*") if file.suffix in READ and file.is_file())
+    return [file for file in found if file.suffix != ".safetensors" or file in read]
 
 
 def parameters(place):

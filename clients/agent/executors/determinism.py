@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -244,11 +245,13 @@ def ended(children):
 
 
 def hashes(files):
-    """By the crate that nodes hash with."""
+    """By the crate that nodes hash with. Without files it only shows that the tool is there."""
     command = os.environ.get("MUSTER_HASH")
     command = [command] if command else ["cargo", "run", "--quiet", "-p", "muster-hashes", "--example", "hash", "--"]
-    said = subprocess.run([*command, *files], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return said.split()
+    try:
+        return subprocess.run([*command, *files], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"{' '.join(command)} hashes no images: {getattr(error, 'stderr', None) or error}")
 
 
 def measure(arguments):
@@ -282,6 +285,8 @@ def measure(arguments):
         return [name for name in asked if ONLY.get(name, device) == device and name != "dtype"]
 
     asked = {"text": there(given.texts, TEXTS), "image": there(given.images, IMAGES)}
+    if asked["image"]:
+        hashes([])
     with tempfile.TemporaryDirectory() as place:
         print(f"making models: llama {size}, diffusion {shape}", file=sys.stderr, flush=True)
         common = {
@@ -334,9 +339,10 @@ def measure(arguments):
                     # Of the two, one that differs.
                     other = [one for one in pair if any(mine != its for mine, its in zip(into.get("reference", ()), one, strict=False))]
                     into["process"] = (other or pair)[0]
-    whole[column] = numbers
-    NUMBERS.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
-    page()
+            # Texts are kept before images are hashed, which may fail.
+            whole[column] = numbers
+            NUMBERS.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
+            page()
     if len(ran) < len(found):
         sys.exit(f"gpu.sh determinism: {len(found) - len(ran)} of {len(found)} processes failed; the others' results are kept")
 
@@ -362,9 +368,9 @@ def rule(differ, of):
 
 
 def share(one, other):
-    """Equal texts out of all, by length, as the page prints it."""
+    """Equal texts, by length, out of all, as the page prints it."""
     equal = alike(one, other)
-    return " / ".join(f"{100 * count / min(len(one), len(other)):.0f} %" for count in equal) if equal else NOT_RUN
+    return f"{' / '.join(map(str, equal))} of {min(len(one), len(other))}" if equal else NOT_RUN
 
 
 def alike(one, other):
@@ -377,6 +383,15 @@ def alike(one, other):
 def apart(one, other):
     """Bits in which hashes of images differ."""
     return [(int(a, 16) ^ int(b, 16)).bit_count() for a, b in zip(one, other, strict=False)]
+
+
+def changed(images, setting):
+    """Bits in which images of a setting differ from the executor's own, of all number types."""
+    if setting == "dtype":
+        pairs = [(images.get("float16", {}).get("reference"), images.get("bfloat16", {}).get("reference"))]
+    else:
+        pairs = [(one.get("reference"), one.get(setting)) for one in images.values()]
+    return [bit for one, other in pairs if isinstance(one, list) and isinstance(other, list) for bit in apart(one, other)]
 
 
 def table(head, rows):
@@ -470,7 +485,7 @@ def page():
         commands = "; ".join(f"`{command}`" for command in numbers["commands"])
         ran.append([name, commands, told, f"`{numbers['diffusion']}`", f"{count} of {numbers['tokens']:,} tokens", str(pictured)])
 
-    rates, differing, bounds = [], {}, {}
+    rates, bounds = [], {}
     for kind in ("processor", "card"):
         for setting in TEXTS:
             differ = of = 0
@@ -484,12 +499,14 @@ def page():
                         differ, of = differ + texts - equal[-1], of + texts
             if of:
                 high = bounds[kind, setting] = rule(differ, of)
-                differing[kind, setting] = differ
                 rates.append([kind, TEXTS[setting], f"{differ} of {of}", f"{100 * differ / of:.0f} %", f"{100 * high:.1f} %", f"{SLASH * high:.1f}", f"{BEARABLE / high:.2f}"])
-    kinds = [kind for kind in ("processor", "card") if any(one == kind for one, _ in differing)]
-    same = " ".join(f"On the {kind}, these changed no text: {'; '.join(TEXTS[name] for (one, name), differ in differing.items() if one == kind and not differ) or 'none'}." for kind in kinds)
-    other = " ".join(f"On the {kind}, these changed texts: {'; '.join(f'{TEXTS[name]} ({differ})' for (one, name), differ in differing.items() if one == kind and differ) or 'none'}." for kind in kinds)
     shown = any(kind == "card" and setting in ("again", "process") and high <= BEARABLE / SLASH for (kind, setting), high in bounds.items())
+    drawn = []
+    for setting in IMAGES:
+        bits = [bit for name in cards for bit in changed(whole[name]["images"], setting)]
+        if bits:
+            above = sum(one > HAMMING for one in bits)
+            drawn.append([IMAGES[setting], f"{above} of {len(bits)}", f"{100 * rule(above, len(bits)):.1f} %"])
     pairs = []
     for at, one in enumerate(cards):
         for two in cards[at + 1 :]:
@@ -501,6 +518,9 @@ def page():
     whole_cards = json.loads(CARDS.read_text()) if CARDS.exists() else {}
     queues, policies, smi, streams = at_work(whole_cards, ("H100", "H200"))
     notes = "".join(f"{name}: {numbers['note']}\n\n" for name, numbers in whole_cards.items() if "note" in numbers)
+    pinned = re.search(r"^torch==(\S+)", (HERE / "requirements-torch.lock").read_text(), re.MULTILINE)[1]
+    ran_torch = {name: whole[name]["device"]["torch"] for name in cards}
+    older = "".join(f" {name} ran torch {ran}; `requirements-torch.lock` pins {pinned}, which was not measured there." for name, ran in ran_torch.items() if ran != pinned)
     needed = math.ceil(math.log(0.05) / math.log(1 - BEARABLE / SLASH))
     text = f"""# Determinism
 
@@ -510,7 +530,7 @@ Under [validation](../validation.md) answers of texts are compared bit by bit, a
 
 ## What to take from it
 
-- {"**No card has been measured.** The processor's results say nothing about a card's kernels." if not cards else "**Cards that were measured**, besides the processor: " + "; ".join(cards) + ". Where the columns say that a command left off after minutes, a few texts are all there is."}
+- {"**No card has been measured.** The processor's results say nothing about a card's kernels." if not cards else "**Cards that were measured**, besides the processor: " + "; ".join(cards) + ". Where the columns say that a command left off after minutes, a few texts are all there is."}{older}
 - **List a GPU group only if its nodes share the card and every setting.** Batches, attention, number type and versions all count: [Consequences](#consequences).
 - **Never list servers that share batches among requests.**
 - **A rate of wrong answers that looks small is expensive.** The [consequences](#consequences) have the `slashTimes` that each setting can bear.
@@ -525,12 +545,12 @@ Models have the shape of Llama and of Stable Diffusion, and weights that are dra
 
 ## Texts
 
-How many answers of 1 / 100 / 1,000 tokens (fewer values where a run had fewer tokens) are equal to those of the executor's own setting. That is one request at a time, torch's own choice of attention, deterministic algorithms, and the same number type.
+How many answers of 1 / 100 / 1,000 tokens (fewer values where a run had fewer tokens) are equal to those of the executor's own setting, of how many texts. That setting is one request at a time, torch's own choice of attention, deterministic algorithms, and the same number type.
 
 {parts("texts", TEXTS, "against one request at a time", share)}
 ### One card against another
 
-{table(["cards", "number type", "equal answers of 1 / 100 / 1,000 tokens"], pairs) if pairs else "H100 against H200, and one driver against another: " + NOT_RUN + ". Run `gpu.sh determinism` on both, with the same `docs/research/determinism.json`: this table is then made from both parts."}
+{table(["cards", "number type", "equal answers of 1 / 100 / 1,000 tokens, of how many"], pairs) if pairs else "H100 against H200, and one driver against another: " + NOT_RUN + ". Run `gpu.sh determinism` on both, with the same `docs/research/determinism.json`: this table is then made from both parts."}
 
 ## Images
 
@@ -564,11 +584,17 @@ A text of the queue under the policy "single", [read while it is made](../stream
 {table(["of a", "one of three has", "differ", "as measured", "at most", "loss at most", "bearable `slashTimes`"], rates)}
 
 - A node can bear a loss of a hundredth of a fee for each judged answer. At `slashTimes` {SLASH} that is one wrong answer in {SLASH / BEARABLE:,.0f}. To show so little, {needed:,} answers in a row must agree: `gpu.sh determinism --prompts {needed}`. {"" if shown else "**Nobody has shown that on a card**, so `slashTimes` above 0 for texts is a decision without a measurement behind it."}
-- At rate r of wrong answers, `slashTimes` is bearable up to {BEARABLE} / r: at 1 in 100 that is 1, and at 1 in 10 it cannot be borne at all.
+- At rate r of wrong answers, `slashTimes` is bearable up to {BEARABLE} / r: at 1 in 100 that is 1, which {math.ceil(math.log(0.05) / math.log(1 - BEARABLE))} equal answers in a row show. At 1 in 10 it cannot be borne at all.
 
-**Fit to be listed** (`listGpuGroup`): one request at a time, one number type, one choice of attention, one version of everything, on one model of card. {same}
+**Not seen to differ, in few texts**: one request at a time, one number type, one choice of attention, one version of everything, on one model of card. Groups of any other kind are not for `listGpuGroup`. The table has the number of texts, and how little so few show.
 
-**Never list**: servers that share batches among requests (vLLM, SGLang, llama.cpp with several slots, Ollama with parallel requests), and groups whose nodes choose attention, number type or threads each for itself. {other} Such nodes take tasks of policy 0, and of policy 3 where a lost share is all that they risk.
+**Never list**: servers that share batches among requests (vLLM, SGLang, llama.cpp with several slots, Ollama with parallel requests), and groups whose nodes choose attention, number type or threads each for itself. Such nodes take tasks of policy 0, and of policy 3 where a lost share is all that they risk.
+
+**Images.** How many images of cards differ in more than `hammingMost` bits, of both number types together. "At most" is as above.
+
+{table(["one has", "differ", "at most"], drawn)}
+
+Tasks that require no GPU group compare images of all nodes, so all must draw in one number type. `diffusers` has no flag for it: on cards it is float16. Images of two models of card were not compared, nor those of trained models, so `slashImages` 1 is a decision without a measurement behind it.
 
 **The group's name.** The card's model is in it by NVIDIA's name. All else is in the eight digits of the golden answers. `transformers` and `openai` write the digits of their stack into every answer, so another stack has another name even if its golden answers read the same. The stack is the versions of torch, CUDA, cuDNN and the library, the number type, attention, context and the weights' digest; or a server's own fingerprint. The driver is not in it: torch brings its own kernels, and whether a driver changes them was not measured. An owner who lists a group lists its number, and tells operators the card, the executor, its arguments, and `requirements-torch.lock`.
 """

@@ -20,6 +20,15 @@ if [ -d "$packed" ] && [ "$what" != pack ]; then
 fi
 torch() { "${PYTHON_TORCH:-$(./prepare.sh --torch)}" -B "$@"; }
 page() { "${PYTHON:-python3}" -B determinism.py page; }
+# A step that fails is named at the end: it must not keep hours of a card from the others.
+failed=()
+try() { "$@" || failed+=("$*"); }
+ended() {
+  [ ${#failed[@]} -eq 0 ] || {
+    printf 'gpu.sh: failed: %s\n' "${failed[@]}" >&2
+    exit 1
+  }
+}
 case $what in
   pack)
     built=${CARGO_TARGET_DIR:-$root/target}/debug
@@ -32,21 +41,26 @@ case $what in
       echo "gpu.sh all: no card is here, and on a processor it takes days: gpu.sh dry does the same with small models" >&2
       exit 1
     }
-    torch test_torch.py
-    torch determinism.py measure "$@"
-    torch determinism.py measure --llama 8b --images none --prompts 4 "$@"
-    torch work.py
+    torch work.py check
+    try torch test_torch.py
+    try torch determinism.py measure "$@"
+    try torch determinism.py measure --llama 8b --images none --prompts 4 "$@"
+    try torch work.py
     page
+    ended
     ;;
   dry)
-    torch test_torch.py
+    torch work.py check
+    try torch test_torch.py
     MEASURED=$(mktemp -d)
     export MEASURED
     trap 'rm -rf "$MEASURED"' EXIT
-    torch determinism.py measure --llama tiny --diffusion tiny --prompts 2 --tokens 100 --pictures 1 --dtypes bfloat16 "$@"
-    torch work.py --dry --queue 3 --seconds 3
+    try torch determinism.py measure --llama tiny --diffusion tiny --prompts 2 --tokens 100 --pictures 1 --dtypes bfloat16 "$@"
+    try torch work.py --dry --queue 3 --seconds 3
+    page
     echo "Of $MEASURED/determinism.md, whose numbers are thrown away:"
     grep -E '^(#|\|)' "$MEASURED/determinism.md"
+    ended
     ;;
   test) torch test_torch.py "$@" ;;
   determinism) torch determinism.py measure "$@" ;;

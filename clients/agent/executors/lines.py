@@ -9,11 +9,15 @@ class TaskFault(Exception):
     """No node could run this task."""
 
 
+class Bound(Exception):
+    """This node could not run it, by a bound that its operator has set. The node is sound."""
+
+
 def serve(name, version, kinds, stack, run, streams=False):
     """Reports that the executor is ready, then runs tasks, one at a time, until the agent closes the pipe.
 
-    `run(task)` reads `task["input"]` and writes `task["output"]`, both files. It raises TaskFault for a task that no node could run;
-    any other exception is this node's fault.
+    `run(task)` reads `task["input"]` and writes `task["output"]`, both files. It raises TaskFault for a task that no node could run,
+    and Bound for one beyond the operator's bounds; any other exception is this node's fault.
 
     One that `streams` calls `task["show"](text)`, unless that is None, with each next part of the result while it makes it. The file
     must hold the same bytes in the end.
@@ -41,6 +45,8 @@ def serve(name, version, kinds, stack, run, streams=False):
             say("done", id=task["id"])
         except TaskFault as error:
             say("failed", id=task["id"], fault="task", reason=str(error)[:1000])
+        except Bound as error:
+            say("failed", id=task["id"], fault="bound", reason=str(error)[:1000])
         except Exception as error:
             say("failed", id=task["id"], fault="node", reason=f"{type(error).__name__}: {error}"[:1000])
 

@@ -1,6 +1,6 @@
 """Requests for images by a model, as tasks of the kind `images` have them: docs/executors.md. Standard library alone."""
 
-from lines import TaskFault, allow, read_json
+from lines import Bound, TaskFault, allow, read_json
 from texts import number
 
 # The most images of a task, steps of an image, and characters of a prompt.
@@ -21,8 +21,10 @@ def picture(task, largest):
     number(whole["seed"], "seed", 0, 2**32 - 1, whole=True)
     number(whole["steps"], "steps", 1, STEPS, whole=True)
     number(whole["guidance"], "guidance", 0, 30)
-    if any(type(whole[side]) is not int or whole[side] % 16 or not 64 <= whole[side] <= largest for side in ("width", "height")):
-        raise TaskFault(f"`width` and `height` are multiples of 16 from 64 to {largest}")
+    if any(type(whole[side]) is not int or whole[side] % 16 or whole[side] < 64 for side in ("width", "height")):
+        raise TaskFault("`width` and `height` are multiples of 16 from 64 on")
     if task["units"] > IMAGES:
         raise TaskFault(f"a task has at most {IMAGES} images")
+    if max(whole["width"], whole["height"]) > largest:
+        raise Bound(f"`width` and `height` are {largest} at most on this node")
     return whole, set(value)

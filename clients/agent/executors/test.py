@@ -12,6 +12,8 @@ import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 from urllib.parse import parse_qs
 
 HERE = Path(__file__).resolve().parent
@@ -229,7 +231,7 @@ class OpenAI(unittest.TestCase):
                 for self.like.streams in (None, "refused"):
                     self.assertEqual(executor.run("gpt", given, units, stream=True), whole)
                     self.assertEqual("".join(executor.pieces).encode(), whole[1])
-            self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 101}, stream=True)[0], "task")
+            self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 101}, stream=True)[0], "bound")
             for self.like.streams in ("cut", "fails"):
                 self.assertEqual(executor.run("gpt", one, stream=True)[0], "node")
 
@@ -252,7 +254,7 @@ class OpenAI(unittest.TestCase):
                 self.assertEqual(executor.run("gpt", given)[0], "task", given)
             self.assertEqual(self.like.asked, [], "the server was asked for what is no task")
             fault, reason = executor.run("gpt", {"prompt": "a", "max_tokens": 101})
-            self.assertEqual(fault, "task")
+            self.assertEqual(fault, "bound")
             self.assertIn("longer than the context", reason)
             for answer in ((500, {"error": "boom"}), (429, {}), (401, {}), (200, {"choices": []}), (200, b"no JSON"), (200, {"choices": [{"text": None}]})):
                 self.like.answers["/v1/completions"] = answer
@@ -408,10 +410,13 @@ class ComfyUI(unittest.TestCase):
     def test_whose_fault_it_is(self):
         with Executor(*self.command()) as executor:
             for given in (
-                {}, {"prompt": 1}, {"prompt": "a" * 4_097}, {"prompt": "a", "width": 65}, {"prompt": "a", "height": 2_048}, {"prompt": "a", "seed": -1},
-                {"prompt": "a", "steps": 0}, {"prompt": "a", "sampler": "x"}, {"prompt": "a", "guidance": 3}, {"prompt": "a", "negative_prompt": "b"},
+                {}, {"prompt": 1}, {"prompt": "a" * 4_097}, {"prompt": "a", "width": 65}, {"prompt": "a", "height": 48}, {"prompt": "a", "seed": -1},
+                {"prompt": "a", "steps": 0}, {"prompt": "a", "sampler": "x"},
             ):  # fmt: skip
                 self.assertEqual(executor.run("images", given)[0], "task", given)
+            # Bounds of this operator's: another one's flags and workflow may take them.
+            for given in ({"prompt": "a", "height": 2_048}, {"prompt": "a", "guidance": 3}, {"prompt": "a", "negative_prompt": "b"}):
+                self.assertEqual(executor.run("images", given)[0], "bound", given)
             # Half a pair of surrogates, which no line of UTF-8 has.
             fault, reason = executor.run("images", {"prompt": "a", "\ud800": 1})
             self.assertEqual((fault, reason.encode()), ("task", b"the input has unknown fields: ?"))
@@ -442,11 +447,18 @@ class ComfyUI(unittest.TestCase):
                 self.assertEqual((sides["width"], sides["height"], sampler["steps"], sampler["cfg"]), (512, 512, 20, 7.5))
         # With less, a node refuses the picture, and draws no other one.
         with Executor(*self.command(workflow, "--largest", "256")) as executor:
-            self.assertEqual(executor.run("images", {"prompt": "a"})[0], "task")
+            self.assertEqual(executor.run("images", {"prompt": "a"})[0], "bound")
         # No operator changes them.
         for flag in ("--steps", "--guidance"):
             ended = subprocess.run([sys.executable, *self.command(None, flag, "4")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
             self.assertIn(f"unrecognized arguments: {flag} 4", ended.stderr)
+
+    def test_a_workflow_that_fixes_its_steps_answers_the_golden_task(self):
+        workflow = json.loads(json.dumps(self.WORKFLOW).replace('"$steps"', "4"))
+        with Executor(*self.command(workflow)) as executor:
+            for _, task in golden("comfyui"):
+                self.assertEqual(executor.run(*task)[0], "done")
+            self.assertEqual(executor.run("images", {"prompt": "a", "steps": 4})[0], "bound")
 
     def test_what_cannot_work_is_said_before_it_is_ready(self):
         other = {**self.WORKFLOW, "4": {"class_type": "KSampler", "inputs": {"seed": 1}}}
@@ -483,6 +495,32 @@ class Cards(unittest.TestCase):
             file.unlink()
             (place / "pytorch_model.bin").write_bytes(b"pickle")
             self.assertRaisesRegex(SystemExit, "no weights as safetensors", cards.parameters, place)
+
+    def test_only_files_that_the_model_is_read_from_are_weighed(self):
+        def put(file, numbers):
+            text = json.dumps({file.name: {"dtype": "BF16", "shape": [numbers], "data_offsets": [0, 2 * numbers]}}).encode()
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(len(text).to_bytes(8, "little") + text)
+
+        with tempfile.TemporaryDirectory() as place:
+            place = Path(place)
+            put(place / "model-00001-of-00002.safetensors", 3)
+            put(place / "model-00002-of-00002.safetensors", 4)
+            (place / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {name: f"model-0000{name}-of-00002.safetensors" for name in ("1", "2")}}))
+            before = cards.digest(place)
+            for copy in ("consolidated.safetensors", "original/model.safetensors"):
+                put(place / copy, 7)
+            self.assertEqual((cards.parameters(place), cards.digest(place)), (7, before))
+            # Loaders prefer it to shards.
+            put(place / "model.safetensors", 8)
+            self.assertEqual(cards.parameters(place), 8)
+        with tempfile.TemporaryDirectory() as place:
+            place = Path(place)
+            (place / "model_index.json").write_text("{}")
+            for file, numbers in (("whole", 9), ("unet/a", 5), ("unet/a.fp16", 5), ("vae/a", 2)):
+                put(place / f"{file}.safetensors", numbers)
+            self.assertEqual([str(file.relative_to(place)) for file in cards.files(place)], ["model_index.json", "unet/a.fp16.safetensors", "vae/a.safetensors"])
+            self.assertEqual(cards.parameters(place), 7)
 
     def test_a_card_that_is_too_small_is_told_in_words(self):
         gib = cards.GIB
@@ -526,7 +564,7 @@ class Determinism(unittest.TestCase):
         self.assertEqual(determinism.alike(one, other), [3, 2, 1])
         # Of those that both have, as far as both go.
         self.assertEqual(determinism.alike(one, [["a"]]), [1])
-        self.assertEqual(determinism.share(one, other), "100 % / 67 % / 33 %")
+        self.assertEqual(determinism.share(one, other), "3 / 2 / 1 of 3")
         self.assertEqual(determinism.share(one, []), "not run")
         self.assertEqual(determinism.apart(["00000000000000ff", "8000000000000000"], ["0000000000000000", "8000000000000001"]), [8, 1])
 
@@ -535,6 +573,47 @@ class Determinism(unittest.TestCase):
         self.assertAlmostEqual(determinism.rule(0, 300), 1 - 0.05 ** (1 / 300), places=6)
         self.assertAlmostEqual(determinism.rule(5, 10), 0.7776, places=3)
         self.assertEqual(determinism.rule(3, 3), 1.0)
+
+
+    def test_texts_are_kept_where_images_are_not_hashed(self):
+        told = {"device": "cpu", "torch": "2.15.0"}
+        found = {"stack": told, "text": {"float32": {"reference": [["a"]], "again": [["a"]]}}, "image": {"float32": {"reference": ["one.png"]}}}
+        made = SimpleNamespace(llama=lambda *_, **__: None, diffusion=lambda *_: None)
+        torch = SimpleNamespace(float32=None)
+        asked = ["--dtypes", "float32", "--texts", "again", "--images", "again"]
+        with tempfile.TemporaryDirectory() as place, mock.patch.dict(sys.modules, seeded=made), mock.patch.dict(os.environ), mock.patch.multiple(
+            determinism, NUMBERS=Path(place) / "numbers.json", PAGE=Path(place) / "page.md", settled=lambda _: (torch, None, "cpu"), begin=mock.Mock(),
+            ended=lambda children: [found] * len(children),
+        ):  # fmt: skip
+            # Before anything is measured, if the tool is not there at all.
+            os.environ["MUSTER_HASH"] = "/no/such/program"
+            self.assertRaisesRegex(SystemExit, "/no/such/program hashes no images", determinism.measure, asked)
+            determinism.begin.assert_not_called()
+            tool = Path(place) / "hash"
+            tool.write_text("#!/bin/sh\n[ $# -eq 0 ] || { echo broken >&2; exit 1; }\n")
+            tool.chmod(0o755)
+            os.environ["MUSTER_HASH"] = str(tool)
+            self.assertRaisesRegex(SystemExit, "hashes no images: broken", determinism.measure, asked)
+            self.assertEqual(json.loads(determinism.NUMBERS.read_text())["processor, small"]["texts"], {"float32": found["text"]["float32"]})
+            self.assertIn("1 of 1", determinism.PAGE.read_text())
+
+    def test_a_step_that_fails_is_named_and_the_others_run(self):
+        with tempfile.TemporaryDirectory() as place:
+            python, told = Path(place) / "python", Path(place) / "told"
+
+            def run(fails):
+                told.write_text("")
+                python.write_text(f'#!/bin/sh\necho "$2 $3" >>{told}\n[ "$2 $3" != "{fails}" ]\n')
+                python.chmod(0o755)
+                env = {**os.environ, "PYTHON_TORCH": str(python), "PYTHON": str(python)}
+                ended = subprocess.run([HERE / "gpu.sh", "all"], env=env, capture_output=True, text=True)
+                return ended.returncode, ended.stderr, [line.strip() for line in told.read_text().splitlines()[1:]]
+
+            steps = ["work.py check", "test_torch.py", "determinism.py measure", "determinism.py measure", "work.py", "determinism.py page"]
+            self.assertEqual(run("nothing"), (0, "", steps))
+            self.assertEqual(run("test_torch.py "), (1, "gpu.sh: failed: torch test_torch.py\n", steps))
+            # Missing programs are found before hours of measuring.
+            self.assertEqual(run("work.py check"), (1, "", steps[:1]))
 
 
 class Shell(unittest.TestCase):

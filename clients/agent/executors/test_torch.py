@@ -130,8 +130,10 @@ class Transformers(unittest.TestCase):
 
     def test_what_is_no_task_is_refused_and_the_next_one_runs(self):
         with self.start() as executor:
-            for given in ({}, {"prompt": ""}, {"prompt": "a" * 1_000, "max_tokens": 100}, {"prompt": "a", "seed": -1}, {"prompt": "a", "stop": "b"}):
+            for given in ({}, {"prompt": ""}, {"prompt": "a", "seed": -1}, {"prompt": "a", "stop": "b"}):
                 self.assertEqual(executor.run("gpt", given)[0], "task", given)
+            # Beyond --context, which is the operator's.
+            self.assertEqual(executor.run("gpt", {"prompt": "a" * 1_000, "max_tokens": 100})[0], "bound")
             self.assertEqual(executor.run("gpt", {"prompt": "a"}, models=["another"])[0], "node")
             self.assertEqual(executor.run("images", {"prompt": "a"})[0], "task")
             self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 1})[0], "done")
@@ -139,6 +141,32 @@ class Transformers(unittest.TestCase):
     def test_a_card_that_is_too_small_is_refused_in_words_before_it_is_ready(self):
         said = too_small("transformers", "--model", TEXTS, "--device", DEVICE, "--context", "2000000000")
         self.assertRegex(said, r"GiB free, and [\d.]+ GiB are needed \(weights 0\.0, cache of 2000000000 tokens [\d.]+, work [\d.]+\): take a smaller model")
+
+    def test_the_repository_s_own_settings_change_no_answer(self):
+        given = {"prompt": "The sea", "max_tokens": 24}
+        with self.start() as executor:
+            expected = executor.run("gpt", given)
+        with tempfile.TemporaryDirectory() as place:
+            shutil.copytree(TEXTS, place, dirs_exist_ok=True)
+            settings = Path(place) / "generation_config.json"
+            own = {"repetition_penalty": 3.0, "no_repeat_ngram_size": 1, "min_new_tokens": 5, "do_sample": True, "temperature": 5.0, "suppress_tokens": [100]}
+            settings.write_text(json.dumps({**json.loads(settings.read_text()), **own}))
+            with self.start("--model", place) as executor:
+                name, result = executor.run("gpt", given)
+        # The stack has another name by the file's digest.
+        self.assertEqual([json.loads(one)["answers"] for one in (expected[1], result)], [json.loads(expected[1])["answers"]] * 2)
+
+    def test_the_memory_of_a_model_of_more_than_texts_follows_from_its_texts(self):
+        sizes = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 128}
+        with tempfile.TemporaryDirectory() as place:
+            shutil.copytree(TEXTS, place, dirs_exist_ok=True)
+            config = Path(place) / "config.json"
+            config.write_text(json.dumps({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", **sizes}}))
+            asked = ("transformers", "--model", place, "--device", DEVICE, "--context", "2000000000")
+            self.assertIn(f"cache of 2000000000 tokens {2 * 2 * 2 * 16 * 2 * 2e9 / 2**30:.1f}", too_small(*asked))
+            # Of another kind, without attention.
+            config.write_text(json.dumps({"model_type": "mamba"}))
+            self.assertIn("config.json does not say num_attention_heads, so the memory of this kind of model is not known", too_small(*asked))
 
     def test_weights_that_could_run_code_are_refused(self):
         with tempfile.TemporaryDirectory() as place:
@@ -152,7 +180,7 @@ class Transformers(unittest.TestCase):
 
 class Diffusers(unittest.TestCase):
     def start(self, *more):
-        arguments = ["--model", IMAGES, "--name", "us/tiny", "--dtype", "float32", "--device", DEVICE, "--largest", "512", *more]
+        arguments = ["--model", IMAGES, "--name", "us/tiny", "--device", DEVICE, "--largest", "512", *more]
         return Executor(HERE / "diffusers/executor.py", *arguments, environment={"HOME": HOME.name})
 
     def images(self, result):
@@ -191,9 +219,10 @@ class Diffusers(unittest.TestCase):
             # Fields that an input leaves out are the same on every node.
             small = {"prompt": "a", "width": 64, "height": 64}
             self.assertEqual(executor.run("images", small), executor.run("images", {**small, "seed": 0, "steps": 20, "guidance": 7.5}))
-            for given in ({}, {"prompt": 1}, {"prompt": "a", "width": 65}, {"prompt": "a", "height": 1_024}, {"prompt": "a", "steps": 0}, {"prompt": "a", "eta": 1}):
+            for given in ({}, {"prompt": 1}, {"prompt": "a", "width": 65}, {"prompt": "a", "steps": 0}, {"prompt": "a", "eta": 1}):
                 self.assertEqual(executor.run("images", given)[0], "task", given)
             self.assertEqual(executor.run("images", {"prompt": "a"}, units=5)[0], "task")
+            self.assertEqual(executor.run("images", {"prompt": "a", "height": 1_024})[0], "bound")
             self.assertEqual(executor.run("images", {"prompt": "a"}, models=["another"])[0], "node")
 
     def test_a_card_that_is_too_small_is_refused_in_words_before_it_is_ready(self):

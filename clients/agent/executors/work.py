@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path.append(str(HERE))
 
-from determinism import CARDS, at_work  # noqa: E402
+from determinism import CARDS, at_work, hashes  # noqa: E402
 
 # The key of every nitro development chain, which is public.
 OWNER = "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659"
@@ -98,6 +98,8 @@ def programs():
     missing = [name for name, file in found.items() if not file.is_file()]
     if missing:
         sys.exit(f"gpu.sh work: {', '.join(missing)} not in {place}: cargo build --workspace --bins, or BUILT=...")
+    if not (ROOT / "build/manifest.json").is_file():
+        sys.exit("gpu.sh work: there is no contract to deploy: script/build")
     return found
 
 
@@ -260,7 +262,7 @@ def executors(place, given):
     seeded.llama(size, place / "llama", dtype=torch.bfloat16 if card else torch.float32)
     seeded.diffusion(shape, place / "diffusion")
     python, largest = [sys.executable, "-B"], "1024" if card else "64"
-    common = ["--device", device, "--dtype", "bfloat16"]
+    common = ["--device", device]
     texts = [*python, HERE / "transformers/executor.py", "--model", place / "llama", "--name", "us/llama", "--context", "4352", *common]
     images = [*python, HERE / "diffusers/executor.py", "--model", place / "diffusion", "--name", "us/diffusion", "--largest", largest, *common]
     golden = place / "golden"
@@ -439,11 +441,17 @@ def work(arguments):
             kept = json.loads(CARDS.read_text()) if CARDS.exists() else {}
             kept[name] = numbers
             CARDS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+        if errors:
+            sys.exit("\n".join([f"gpu.sh work: the agent's log has errors, {len(errors)} of them:", *errors[:20]]))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["record"]:
         sys.exit(record(sys.argv[2], sys.argv[3:]))
+    if sys.argv[1:] == ["check"]:
+        programs()
+        hashes([])
+        sys.exit()
     if sys.argv[1:2] == ["serve"]:
         serve(sys.argv[2])
     if sys.argv[1:2] == ["at"]:

@@ -252,7 +252,7 @@ impl Answers {
             return Ok(());
         }
         if job.redundancy > 0 {
-            let committed = self.shared.chain.committed(&self.secrets, job.task, self.number).await?;
+            let committed = self.shared.chain.committed(&self.secrets, job.task, self.number, job.deadline).await?;
             if let Some(committed) = committed.filter(|committed| committed.place == job.place) {
                 return self.adopt(job, committed);
             }
@@ -433,7 +433,7 @@ impl Answers {
             }
             Called::Refused(Refusal::Known(Reason::NotWhatWasCommitted(_))) => {
                 // This key has committed to another answer, on another machine: that one counts.
-                match self.shared.chain.committed(&self.secrets, job.task, self.number).await? {
+                match self.shared.chain.committed(&self.secrets, job.task, self.number, job.deadline).await? {
                     Some(Committed { opening, .. }) if opening.salt != job.salt || opening.value != job.value => {
                         (job.kind, job.value, job.salt) = (opening.kind, opening.value, opening.salt);
                         self.put(job)

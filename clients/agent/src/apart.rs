@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{chown, DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{ensure, Context, Result};
 
@@ -13,7 +14,7 @@ use crate::config::{self, Container};
 pub struct Start {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The command prefix that runs another program as the executor's user.
+    /// The command prefix of the shell that ends it: run by the executor's user, which no other may signal, or without privileges.
     pub prefix: Vec<String>,
     /// A shell command that ends processes which a signal to the process group does not reach.
     pub end: Option<String>,
@@ -35,13 +36,49 @@ pub fn start(settings: &config::Executor, name: &str, gpu: Option<&str>, exchang
         return Start { command: unprivileged().into_iter().chain(plain).collect(), prefix: Vec::new(), end: None };
     };
     // Drops the privileges with which the agent becomes this user.
-    let prefix: Vec<String> =
+    let become_user: Vec<String> =
         ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "--inh-caps=-all", "--ambient-caps=-all"]
             .into_iter()
             .chain(["--no-new-privs", "--"])
             .map(String::from)
             .collect();
-    Start { command: prefix.iter().cloned().chain(plain).collect(), prefix, end: None }
+    let command = become_user.iter().cloned().chain(plain);
+    let Some(cell) = cell(name) else { return Start { command: command.collect(), prefix: become_user, end: None } };
+    // 0 is the process that writes it.
+    let enters = ["/bin/sh", "-c", "echo 0 >\"$0\" && exec \"$@\""].map(String::from);
+    let place = format!("{}/cgroup.procs", cell.display());
+    let command = enters.into_iter().chain([place]).chain(command).collect();
+    // It can be removed when the last process has ended.
+    let end = format!(
+        "echo 1 >'{0}/cgroup.kill'; n=0; while ! rmdir '{0}' 2>/dev/null && [ $n -lt 100 ]; do n=$((n + 1)); sleep 0.1; done",
+        cell.display()
+    );
+    Start { command, prefix: unprivileged(), end: Some(end) }
+}
+
+/// Makes a cgroup for an executor's processes: they cannot leave it, and the kernel ends them all at once. None where the agent may not make
+/// one, as outside its unit, or where the kernel has none of version 2 that does so (Linux 5.14).
+fn cell(name: &str) -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    let mount = mounts.lines().map(|line| line.split(' ')).find_map(|mut parts| {
+        let place = parts.nth(1)?;
+        (parts.next()? == "cgroup2").then_some(place)
+    })?;
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let place = Path::new(mount).join(own).join(name);
+    match fs::create_dir(&place) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return None,
+        _ => {}
+    }
+    // A process may be kept from entering a cgroup that could be made.
+    let mut enters = Command::new("/bin/sh");
+    enters.args(["-c", "echo 0 >\"$0\""]).arg(place.join("cgroup.procs")).stderr(Stdio::null());
+    if place.join("cgroup.kill").exists() && enters.status().is_ok_and(|status| status.success()) {
+        return Some(place);
+    }
+    let _ = fs::remove_dir(&place);
+    None
 }
 
 /// The command prefix that drops the privileges of the agent's unit; empty if it has none.

@@ -1,6 +1,7 @@
 //! Questions to the chain beside the contract's views: how a task was created, and a node's commitments.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 
 use alloy::primitives::{Bytes, B256};
 use alloy::rpc::types::Log;
@@ -15,6 +16,13 @@ use crate::say;
 const LONG: u32 = 256;
 /// Questions about the cause of a node's pause: where nodes give much at once they reach back by 58 million blocks.
 const QUESTIONS: u32 = 64;
+/// Questions about a commitment, since its node waits for the answer. At ten blocks each, they reach back by 2.8 hours of four blocks a second,
+/// and the default limits of a task are 2.2 hours.
+const COMMITMENTS: u32 = 4_096;
+/// The most seconds between a commitment and its task's deadline: the highest `limitMax`, `grace` and `downloadTime`.
+const LIMIT: u64 = 65_535 + 7_200 + 65_535;
+/// How far back the first block lies whose time is compared, in blocks: those of some hours.
+const NEAR: u64 = 1 << 15;
 /// A page of groups.
 const PAGE: u32 = 256;
 /// Bytes of `commit`'s own calldata; the note follows.
@@ -45,14 +53,20 @@ impl Chain {
         Ok(self.muster.endpoints().head().await?)
     }
 
-    /// The newest log of the contract with these topics.
-    async fn newest(&self, topics: &[B256]) -> Result<Option<Log>> {
-        self.newest_within(topics, u32::MAX).await
+    /// A block's time; none if a node lacks it.
+    async fn time(&self, block: u64) -> Result<Option<u64>> {
+        let block = json!([format!("{block:#x}"), false]);
+        let found: Option<Head> = self.muster.endpoints().ask("eth_getBlockByNumber", block).await?;
+        Ok(found.map(|found| found.timestamp))
     }
 
-    /// As `newest`, with a limit of questions: for logs that mostly do not exist.
-    async fn newest_within(&self, topics: &[B256], questions: u32) -> Result<Option<Log>> {
+    /// The newest log of the contract with these topics, found by at most so many questions, and not much older than a time.
+    async fn newest(&self, topics: &[B256], questions: u32, since: Option<u64>) -> Result<Option<Log>> {
         let head = self.head().await?.number;
+        let first = match since {
+            Some(time) => before(time, head, self.from_block, |block| self.time(block)).await?,
+            None => self.from_block,
+        };
         let filter = json!({ "address": self.muster.address(), "topics": topics });
         let goes_on = |searched: Searched| {
             let Searched { questions: asked, from, given } = searched;
@@ -66,17 +80,17 @@ impl Chain {
             }
             asked < questions
         };
-        Ok(self.muster.endpoints().newest(filter, self.from_block..=head, goes_on).await?)
+        Ok(self.muster.endpoints().newest(filter, first..=head, goes_on).await?)
     }
 
     /// The newest event of a kind about a node, unless it is too long ago to matter.
     async fn newest_of(&self, kind: B256, node: u32) -> Result<Option<Log>> {
-        self.newest_within(&[kind, word(node.into())], QUESTIONS).await
+        self.newest(&[kind, word(node.into())], QUESTIONS, None).await
     }
 
     /// How a task was created.
     pub async fn created(&self, id: u64) -> Result<IMuster::TaskCreated> {
-        let log = self.newest(&[IMuster::TaskCreated::SIGNATURE_HASH, word(id)]).await?;
+        let log = self.newest(&[IMuster::TaskCreated::SIGNATURE_HASH, word(id)], u32::MAX, None).await?;
         let log = log.with_context(|| format!("task {id} was not created after block {}", self.from_block))?;
         match abi::event(&log.inner) {
             Some(Event::TaskCreated(created)) => Ok(created),
@@ -84,10 +98,11 @@ impl Chain {
         }
     }
 
-    /// A node's last commitment for a task, from the note in its transaction, which the key opens; `None` if there is no
-    /// such commitment, or no note that the key opens.
-    pub async fn committed(&self, secrets: &Secrets, id: u64, node: u32) -> Result<Option<Committed>> {
-        let Some(log) = self.newest(&[IMuster::AnswerCommitted::SIGNATURE_HASH, word(id), word(node.into())]).await? else {
+    /// A node's last commitment for a task of this deadline, from the note in its transaction, which the key opens. `None` if there is
+    /// no such commitment, or no note that the key opens, or the search took too many questions.
+    pub async fn committed(&self, secrets: &Secrets, id: u64, node: u32, deadline: u64) -> Result<Option<Committed>> {
+        let topics = [IMuster::AnswerCommitted::SIGNATURE_HASH, word(id), word(node.into())];
+        let Some(log) = self.newest(&topics, COMMITMENTS, Some(deadline.saturating_sub(LIMIT))).await? else {
             return Ok(None);
         };
         let Some(Event::AnswerCommitted(event)) = abi::event(&log.inner) else { return Ok(None) };
@@ -162,4 +177,56 @@ fn place(log: Option<&Log>) -> Option<(u64, u64)> {
 
 fn word(number: u64) -> B256 {
     B256::left_padding_from(&number.to_be_bytes())
+}
+
+/// A block older than a time, found in ever longer steps back from the newest, given the blocks' times; `first` if that is not older. A block
+/// that nodes lack counts as not older, so that nothing is left out.
+async fn before<F>(time: u64, head: u64, first: u64, at: impl Fn(u64) -> F) -> Result<u64>
+where
+    F: Future<Output = Result<Option<u64>>>,
+{
+    let mut back = NEAR;
+    loop {
+        let block = head.saturating_sub(back).max(first);
+        if block == first || at(block).await?.is_some_and(|its| its < time) {
+            return Ok(block);
+        }
+        back = back.saturating_mul(2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// The block that is found for a time where there are four blocks in a second from 0 on, and how many blocks were asked for.
+    async fn found(time: u64, head: u64, first: u64) -> (u64, u32) {
+        let asked = Cell::new(0);
+        let at = |block: u64| {
+            asked.set(asked.get() + 1);
+            std::future::ready(anyhow::Ok(Some(block / 4)))
+        };
+        let block = before(time, head, first, at).await.unwrap();
+        (block, asked.get())
+    }
+
+    #[tokio::test]
+    async fn a_search_for_a_commitment_ends_before_its_task_began() {
+        let head = 400_000_000;
+        for ago in [60, 7_800, LIMIT] {
+            let time = head / 4 - ago;
+            let (block, asked) = found(time, head, 0).await;
+            assert!(block / 4 < time && head - block <= (8 * ago).max(NEAR), "{ago}: {block}");
+            assert!(asked <= 6, "{ago}: {asked} questions");
+        }
+        // Nothing is searched before the contract was there.
+        assert_eq!(found(0, head, head - 10).await, (head - 10, 0));
+        assert_eq!(found(0, 10, 20).await, (20, 0));
+        assert_eq!(found(0, 100_000, 5).await.0, 5);
+        // A node that has pruned its blocks ends no search.
+        let lacks = |_: u64| std::future::ready(anyhow::Ok(None::<u64>));
+        assert_eq!(before(u64::MAX, head, 7, lacks).await.unwrap(), 7);
+    }
 }

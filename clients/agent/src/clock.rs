@@ -17,18 +17,49 @@ pub fn earliest(chain: Option<u64>) -> u64 {
 
 /// How long a new clock waits for a block before it believes the machine, and by how much the machine may be ahead all the same.
 const UNSURE: Duration = Duration::from_secs(5);
+/// How long no block after the newest one must be seen, but earlier ones, before that one counts as false: a node may be behind.
+const ALONE: Duration = Duration::from_secs(20);
 
 fn machine() -> Duration {
     SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
 }
 
+/// The chain's time, as blocks show it.
+#[derive(Clone, Copy)]
+struct Shown {
+    /// The newest block, and its time in seconds since 1970.
+    block: u64,
+    timestamp: u64,
+    /// The time that is reckoned from, of this block or one before, and when that was seen.
+    base: u64,
+    at: Instant,
+}
+
+impl Shown {
+    fn new(block: u64, timestamp: u64, at: Instant) -> Self {
+        Self { block, timestamp, base: timestamp, at }
+    }
+
+    fn now(&self, at: Instant) -> u64 {
+        self.base.saturating_add(at.saturating_duration_since(self.at).as_secs())
+    }
+
+    /// Notes the next block, or the same one.
+    fn see(&mut self, block: u64, timestamp: u64, at: Instant) {
+        // No block is earlier than the one before: that one's time was false.
+        if timestamp < self.timestamp || self.now(at) < timestamp {
+            (self.base, self.at) = (timestamp, at);
+        }
+        (self.block, self.timestamp) = (block, timestamp);
+    }
+}
+
 /// The expected time of the next block.
 #[derive(Default)]
 pub struct Clock {
-    /// The number of the newest block that was seen.
-    block: Option<u64>,
-    /// The latest time of any block, in seconds since 1970, and when it was seen.
-    shown: Option<(u64, Instant)>,
+    shown: Option<Shown>,
+    /// The times of earlier blocks that were seen since the newest one, and since when.
+    other: Option<(Instant, Shown)>,
     /// Whether a block came while this clock ran, so that the machine's own clock is not needed.
     live: bool,
     /// When the first block was seen.
@@ -53,22 +84,36 @@ impl Clock {
 
     fn doubts(&self, at: Instant, machine: Duration) -> Option<u64> {
         let new = self.begun.is_some_and(|begun| at.saturating_duration_since(begun) < UNSURE);
-        let ahead = |shown: &u64| *shown + UNSURE.as_secs() < machine.as_secs();
+        let ahead = |shown: &u64| shown.saturating_add(UNSURE.as_secs()) < machine.as_secs();
         self.shown(at).filter(|shown| new && !self.live && ahead(shown))
     }
 
     fn note(&mut self, block: u64, timestamp: u64, at: Instant) {
         self.begun.get_or_insert(at);
-        self.live |= self.block.is_some_and(|known| known < block);
-        // A node that is behind shows an older block.
-        self.block = self.block.max(Some(block));
-        if self.shown(at).is_none_or(|known| known < timestamp) {
-            self.shown = Some((timestamp, at));
+        let seen = Shown::new(block, timestamp, at);
+        let Some(mut shown) = self.shown else {
+            self.shown = Some(seen);
+            return;
+        };
+        self.live |= shown.block < block;
+        if (block, timestamp) >= (shown.block, shown.timestamp) {
+            shown.see(block, timestamp, at);
+            (self.shown, self.other) = (Some(shown), None);
+            return;
+        }
+        // A node is behind, or another one has made up the newest block.
+        let (since, mut other) = self.other.unwrap_or((at, seen));
+        if block >= other.block {
+            other.see(block, timestamp, at);
+        }
+        self.other = Some((since, other));
+        if at.saturating_duration_since(since) >= ALONE {
+            (self.shown, self.other) = (Some(other), None);
         }
     }
 
     fn shown(&self, at: Instant) -> Option<u64> {
-        self.shown.map(|(timestamp, then)| timestamp + at.saturating_duration_since(then).as_secs())
+        self.shown.map(|shown| shown.now(at))
     }
 
     fn reckon(&self, at: Instant, machine: Duration) -> u64 {
@@ -120,6 +165,31 @@ mod tests {
         assert_eq!(clock.doubts(after(5), machine(9_005)), None);
         clock.note(8, 1_002, after(2));
         assert_eq!(clock.doubts(after(2), machine(9_002)), None);
+    }
+
+    #[test]
+    fn a_block_from_the_future_is_not_believed_for_long() {
+        let (mut clock, begun) = (Clock::default(), Instant::now());
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        let machine = Duration::from_secs(1);
+        clock.note(7, 1_000, begun);
+        clock.note(8, u64::MAX, after(1));
+        assert_eq!(clock.reckon(after(2), machine), u64::MAX);
+        clock.note(9, 1_002, after(2));
+        assert_eq!(clock.reckon(after(2), machine), 1_002);
+        // Its number is made up, too, so that no block comes after it.
+        clock.note(900, 90_000, after(3));
+        clock.note(10, 1_004, after(4));
+        clock.note(11, 1_010, after(10));
+        assert_eq!(clock.reckon(after(23), machine), 90_020);
+        clock.note(16, 1_024, after(24));
+        assert_eq!(clock.reckon(after(24), machine), 1_024);
+        // Nodes that are behind now and then do not set it back.
+        for seconds in [30, 45, 60] {
+            clock.note(15, 1_020, after(seconds));
+            clock.note(17 + seconds, 1_000 + seconds, after(seconds + 1));
+        }
+        assert_eq!(clock.reckon(after(61), machine), 1_061);
     }
 
     #[test]

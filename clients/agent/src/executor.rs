@@ -416,7 +416,13 @@ impl Executor {
         let name = format!("muster-{}-{}-{}", self.node, std::process::id(), self.starts + 1);
         let apart::Start { command: line, prefix, end } =
             apart::start(&self.settings, &name, self.gpu.as_deref(), exchange.as_deref().unwrap_or(Path::new("/")));
-        // The guard first, so that at no moment the executor would outlive the agent. It runs as the executor's user, because others may not signal it.
+        if self.settings.user.is_some() && end.is_none() && self.starts == 0 {
+            say!(
+                "{}: no cgroup can be made for the executor's processes: one that ends its guard may outlive its task",
+                self.node
+            );
+        }
+        // The guard first, so that at no moment the executor would outlive the agent.
         let watch = end.as_ref().map_or(GUARD.to_string(), |end| format!("read -r _; {end}; kill -KILL 0"));
         let mut guard = Command::new(prefix.first().map_or("/bin/sh", String::as_str));
         guard.args(prefix.iter().skip(1));
@@ -958,6 +964,45 @@ mod tests {
         assert!(take(&place.path().join("link"), &run.output, LONGEST).is_err());
     }
 
+    /// It ends all that it may, and has a process in a session of its own.
+    #[tokio::test]
+    async fn an_executor_that_ends_its_guard_is_ended_with_all_its_processes() {
+        let there = std::fs::read_to_string("/etc/passwd").is_ok_and(|users| users.contains("\ngames:"));
+        if !rustix::process::getuid().is_root() || !there {
+            println!("skipped: only root becomes another user");
+            return;
+        }
+        let (place, exchange) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let script = format!(
+            r#"{READY} while read l; do o=$(echo "$l" | sed "s/.*\"output\":\"//; s/\".*//"); id=$(echo "$l" | sed "s/.*\"id\":\"//; s/\".*//");
+            trap "" TERM HUP; kill -KILL $(ps -o pgid= $$) 2>/dev/null; setsid sh -c 'echo $$ > '"$o.pid"'; exec sleep 1000' & sleep 1; cat "$o.pid" > "$o";
+            echo "{{\"done\":{{\"id\":\"$id\"}}}}"; done"#
+        );
+        let text = format!(
+            "command = [\"sh\", \"-c\", '''{script}''']\nready_within = 20\nuser = \"games\"\nexchange = \"{}\"",
+            exchange.path().display()
+        );
+        let mut executor = Executor::new("cell", &toml::from_str(&text).unwrap());
+        let run = run(place.path());
+        std::fs::write(&run.input, "hello\n").unwrap();
+        assert_eq!(executor.run(&run, Duration::from_mins(1)).await, Ran::Done);
+        let process = std::fs::read_to_string(&run.output).unwrap().trim().to_string();
+        let of = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap_or_default();
+        if !of("cgroup").contains("/muster-cell-") {
+            println!("skipped: no cgroup can be made here");
+            return;
+        }
+        // One that nobody has asked for its end is still listed.
+        let is_there = || !of("stat").is_empty() && !of("stat").contains(") Z ");
+        assert!(is_there());
+        executor.stop();
+        let begun = Instant::now();
+        while is_there() && begun.elapsed() < Duration::from_mins(1) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert!(!is_there(), "{}", of("stat"));
+    }
+
     /// The executor's part is a thread here: it puts a link to a key in the input's place while the agent writes there.
     #[test]
     fn a_link_in_an_inputs_place_leads_the_agent_to_none_of_its_files() {
@@ -1266,6 +1311,8 @@ mod tests {
             format!(r#"{READY} read l; echo "{{\"failed\":{{\"id\":\"17\",\"fault\":\"task\",\"reason\":\"no prompt\"}}}}""#);
         let ran = executor(&says).run(&run(place.path()), Duration::from_secs(5)).await;
         assert_eq!(ran, Ran::Failed(Fault::Task, "no prompt".into()));
+        let ran = executor(&says.replace("task", "bound")).run(&run(place.path()), Duration::from_secs(5)).await;
+        assert_eq!(ran, Ran::Failed(Fault::Bound, "no prompt".into()));
         let other = Run { kind: "images".into(), ..run(place.path()) };
         assert!(matches!(executor(&says).run(&other, Duration::from_secs(5)).await, Ran::Failed(Fault::World, _)));
         for fault in ["world", "time"] {

@@ -34,6 +34,10 @@ const FILES: usize = 10_000;
 const USED: &str = "muster-used";
 /// The kinds of files that executors read. Others could run code when loaded.
 const READ: [&str; 5] = ["safetensors", "json", "txt", "model", "jinja"];
+/// A model's weights in one file, which loaders prefer, and the list of those in several.
+const WHOLE: &str = "model.safetensors";
+/// See `WHOLE`.
+const INDEX: &str = "model.safetensors.index.json";
 
 /// The source and the folder of models.
 #[derive(Clone, Debug, Deserialize)]
@@ -80,6 +84,12 @@ struct Sibling {
     size: Option<u64>,
     blob_id: Option<String>,
     lfs: Option<Large>,
+}
+
+/// The file of each tensor.
+#[derive(Deserialize)]
+struct Index {
+    weight_map: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -199,10 +209,32 @@ impl Hub {
     }
 
     /// The files to fetch.
-    async fn list(&self, client: &Client, Named { repository, commit }: &Named) -> Result<Vec<Sibling>> {
-        let url = format!("{}/api/models/{repository}/revision/{commit}?blobs=true", self.url.trim_end_matches('/'));
+    async fn list(&self, client: &Client, named: &Named) -> Result<Vec<Sibling>> {
+        let (base, Named { repository, commit }) = (self.url.trim_end_matches('/'), named);
+        let text = self.text(client, &format!("{base}/api/models/{repository}/revision/{commit}?blobs=true"), named).await?;
+        let listed: Listed = serde_json::from_slice(&text).context("the hub lists no files")?;
+        ensure!(listed.sha == *commit, "the hub answers for commit {}, not {commit}", listed.sha);
+        ensure!(listed.siblings.len() <= FILES, "more than {FILES} files");
+        let has = |name: &str| listed.siblings.iter().any(|file| file.rfilename == name);
+        let shards: Option<BTreeSet<String>> = if has(INDEX) && !has(WHOLE) {
+            let text = self.text(client, &format!("{base}/{repository}/resolve/{commit}/{INDEX}"), named).await?;
+            let index: Index = serde_json::from_slice(&text).with_context(|| format!("{INDEX} lists no weights"))?;
+            Some(index.weight_map.into_values().collect())
+        } else {
+            None
+        };
+        let files = chosen(&listed.siblings, shards.as_ref())?;
+        ensure!(
+            files.iter().any(|file| file.rfilename.ends_with(".safetensors")),
+            "{repository} has no weights as safetensors, and other files can run code when they are loaded"
+        );
+        Ok(files)
+    }
+
+    /// A text of the hub's about a repository.
+    async fn text(&self, client: &Client, url: &str, Named { repository, commit }: &Named) -> Result<Vec<u8>> {
         let mut answer =
-            self.request(client, &url).send().await.map_err(reqwest::Error::without_url).context("the hub is away")?;
+            self.request(client, url).send().await.map_err(reqwest::Error::without_url).context("the hub is away")?;
         match answer.status() {
             StatusCode::OK => {}
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
@@ -216,15 +248,7 @@ impl Hub {
             ensure!(text.len() + chunk.len() <= LIST, "the hub's list is longer than {LIST} bytes");
             text.extend_from_slice(&chunk);
         }
-        let listed: Listed = serde_json::from_slice(&text).context("the hub lists no files")?;
-        ensure!(listed.sha == *commit, "the hub answers for commit {}, not {commit}", listed.sha);
-        ensure!(listed.siblings.len() <= FILES, "more than {FILES} files");
-        let files = chosen(&listed.siblings)?;
-        ensure!(
-            files.iter().any(|file| file.rfilename.ends_with(".safetensors")),
-            "{repository} has no weights as safetensors, and other files can run code when they are loaded"
-        );
-        Ok(files)
+        Ok(text)
     }
 
     /// Downloads one file, resuming where it was interrupted.
@@ -439,8 +463,9 @@ fn stays(path: &str) -> bool {
     plain && !path.is_empty() && path.len() <= PATH && !path.contains('\\') && !path.chars().any(char::is_control)
 }
 
-/// The files of a repository that executors read: the parts of a pipeline, and of several number types the narrowest.
-fn chosen(all: &[Sibling]) -> Result<Vec<Sibling>> {
+/// The files of a repository that executors read: the parts of a pipeline, of several number types the narrowest, and of a model in shards
+/// those of its index.
+fn chosen(all: &[Sibling], shards: Option<&BTreeSet<String>>) -> Result<Vec<Sibling>> {
     if let Some(odd) = all.iter().find(|file| !stays(&file.rfilename)) {
         bail!("the hub lists a file {:?}", odd.rfilename);
     }
@@ -454,6 +479,8 @@ fn chosen(all: &[Sibling]) -> Result<Vec<Sibling>> {
         let copy = weights
             && ((is_pipeline && !name.contains('/'))
                 || name.starts_with("original/")
+                || name.starts_with("consolidated")
+                || (!is_pipeline && shards.is_some_and(|shards| !shards.contains(name)))
                 || (is_pipeline && has_narrow && !name.contains(".fp16.")));
         known && !copy
     };
@@ -628,6 +655,36 @@ mod tests {
         }
         let error = hub.fetch(&format!("us/gone@{COMMIT}"), &BTreeSet::new(), 0, HOUR).await.unwrap_err().to_string();
         assert!(error.contains("the hub has no us/gone"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn of_a_model_in_shards_only_those_of_its_index_are_fetched() {
+        let (place, served) = (tempfile::tempdir().unwrap(), Shared::default());
+        let index =
+            br#"{"metadata":{},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}"#;
+        let files = [
+            ("config.json", b"{}".to_vec(), false),
+            (INDEX, index.to_vec(), false),
+            ("model-00001-of-00002.safetensors", weights(), true),
+            ("model-00002-of-00002.safetensors", weights(), true),
+            ("consolidated.safetensors", weights(), true),
+            ("adapter/other.safetensors", weights(), true),
+        ];
+        served.lock().unwrap().files = files.to_vec();
+        let hub = hub(serve(served.clone()).await, place.path(), 1 << 30);
+        let fetched = async |name: &str| {
+            let name = format!("us/{name}@{COMMIT}");
+            hub.fetch(&name, &BTreeSet::new(), 0, HOUR).await.unwrap();
+            let there = fs::read_dir(hub.place(&hub.named(&name).unwrap())).unwrap();
+            there.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<BTreeSet<_>>()
+        };
+        assert_eq!(fetched("shards").await, files[..4].iter().map(|(name, ..)| (*name).to_string()).collect::<BTreeSet<_>>());
+        // Loaders prefer a single file, so the index says nothing then; a copy in the makers' format is left out all the same.
+        served.lock().unwrap().files = vec![(WHOLE, weights(), true), files[1].clone(), files[4].clone()];
+        assert_eq!(fetched("whole").await, BTreeSet::from([WHOLE.to_string(), INDEX.to_string()]));
+        served.lock().unwrap().files = vec![(INDEX, b"{}".to_vec(), false), files[2].clone()];
+        let error = hub.fetch(&format!("us/odd@{COMMIT}"), &BTreeSet::new(), 0, HOUR).await.unwrap_err();
+        assert!(error.to_string().contains("lists no weights"), "{error:#}");
     }
 
     #[tokio::test]

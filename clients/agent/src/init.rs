@@ -25,7 +25,7 @@ const NODES: u32 = 50;
 const NODES_MOST: u32 = 2_000;
 
 /// Facts about a model before it is fetched: its name, its executor, GB to fetch, and GiB of memory with the executor's usual arguments.
-/// From the hub's pages, rounded up; `fetch` uses the hub's own list.
+/// Written from memory, and not compared with the hub's pages; `fetch` uses the hub's own list.
 const MODELS: [(&str, &str, f32, u16); 7] = [
     ("Qwen/Qwen2.5-0.5B-Instruct", "transformers", 1.0, 4),
     ("stable-diffusion-v1-5/stable-diffusion-v1-5", "diffusers", 2.8, 6),
@@ -63,7 +63,7 @@ pub struct Asked {
     /// The Python that has torch, as `prepare.sh --torch` prints it
     #[arg(long, default_value = "/opt/muster/executors-torch/venv/bin/python")]
     python: PathBuf,
-    /// The user that executors run as
+    /// The users that executors run as: this name with the card's number behind it, so that none reaches another's results
     #[arg(long, default_value = "muster-executor")]
     user: String,
 }
@@ -144,10 +144,9 @@ fn path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// Models that fit a card and the disk: those with the highest earnings first, then the largest.
-fn suggested(vram: u16, disk: Option<u64>, told: &Told) -> Vec<&'static (&'static str, &'static str, f32, u16)> {
-    let room = disk.map_or(f32::MAX, |bytes| bytes as f32 / 1e9);
-    let mut fit: Vec<_> = MODELS.iter().filter(|(_, _, gb, least)| *least <= vram && *gb <= room).collect();
+/// Models that fit a card and the folder's limit: those with the highest earnings first, then the largest.
+fn suggested(vram: u16, most: u64, told: &Told) -> Vec<&'static (&'static str, &'static str, f32, u16)> {
+    let mut fit: Vec<_> = MODELS.iter().filter(|(_, _, gb, least)| *least <= vram && *gb <= most as f32 / 1e9).collect();
     let earned = |name: &str| told.earned.get(&abi::model_id(name)).map_or(U256::ZERO, |(sum, _)| *sum);
     fit.sort_by(|a, b| earned(b.0).cmp(&earned(a.0)).then(b.3.cmp(&a.3)));
     fit
@@ -181,7 +180,7 @@ fn written(asked: &Asked, cards: &[Found], told: &Told, free: Option<u64>) -> St
             let are = if *count == 1 { "node is" } else { "nodes are" };
             line(format_args!("# {count} {are} called {}", quoted(other)));
         }
-        let fit = suggested(vram, free, told);
+        let fit = suggested(vram, most, told);
         for (model, executor, gb, least) in &fit {
             let earned = told.earned.get(&abi::model_id(model));
             let earned =
@@ -196,7 +195,7 @@ fn written(asked: &Asked, cards: &[Found], told: &Told, free: Option<u64>) -> St
         let program = asked.executors.join(executor).join("executor.py");
         line(format_args!("command = [{}, \"-B\", {}, \"--model\", {}]", path(&asked.python), path(&program), quoted(model)));
         line(format_args!("golden = {}", path(&asked.executors.join(executor).join("golden"))));
-        line(format_args!("user = {}                # it cannot read the agent's keys", quoted(&asked.user)));
+        line(format_args!("user = {}                # it cannot read the agent's keys", quoted(&format!("{}{at}", asked.user))));
         line(format_args!("environment = {{ HF_HOME = {} }}\n", path(&asked.cache)));
     }
     text
@@ -286,13 +285,18 @@ mod tests {
         let uuids: Vec<_> = config.nodes.iter().map(|node| node.gpu.as_deref().unwrap()).collect();
         assert_eq!(uuids, ["GPU-80", "GPU-24"]);
         assert_eq!((config.chain, config.hub.unwrap().most), (Some(7), 40_000_000_000));
-        // The one with the highest earnings, though larger ones fit; without earnings, the largest that the disk has room for.
-        assert!(config.nodes.iter().all(|node| node.models == ["stabilityai/sdxl-turbo"] && node.executor.user.is_some()));
+        // The one with the highest earnings, though larger ones fit; without earnings, the largest that `most` has room for.
+        assert!(config.nodes.iter().all(|node| node.models == ["stabilityai/sdxl-turbo"]));
+        let users: Vec<_> = config.nodes.iter().map(|node| node.executor.user.as_deref().unwrap()).collect();
+        assert_eq!(users, ["muster-executor0", "muster-executor1"]);
         assert!(text.contains("# 3 nodes are called \"NVIDIA H100 80GB HBM3+1a2b3c4d\"\n"), "{text}");
         assert!(text.contains("earned 3 ether with 12 tasks lately"), "{text}");
         assert!(text.contains("# NVIDIA A100, 40 GiB\n# It is divided (MIG)"), "{text}");
         assert!(!text.contains("Qwen/Qwen2.5-32B-Instruct"), "the disk has no room for it: {text}");
-        assert_eq!(suggested(80, None, &Told::default())[0].0, "Qwen/Qwen2.5-32B-Instruct");
-        assert_eq!(suggested(2, None, &Told::default()).len(), 0);
+        // It fits the free disk, and not `most`.
+        let text = written(&asked, &cards, &told, Some(70_000_000_000));
+        assert!(!text.contains("Qwen/Qwen2.5-32B-Instruct"), "{text}");
+        assert_eq!(suggested(80, u64::MAX, &Told::default())[0].0, "Qwen/Qwen2.5-32B-Instruct");
+        assert_eq!(suggested(2, u64::MAX, &Told::default()).len(), 0);
     }
 }

@@ -48,8 +48,8 @@ const ALL: [Described; 33] = [
 /// Kinds of alerts that deploy/alerts.yaml watches.
 pub const GRAVE: [&str; 4] = ["judged", "slashed", "kicked", "timeout"];
 /// Others that it watches: the agent does nothing for a node, or less than it should.
-const TROUBLE: [&str; 11] =
-    ["start", "error", "program", "reveal", "rescue", "dismissed", "left", "gas", "paused", "events", "journal"];
+const TROUBLE: [&str; 12] =
+    ["start", "error", "program", "reveal", "rescue", "dismissed", "left", "gas", "paused", "events", "journal", "nonce"];
 /// The kind of the alerts of proposals.
 pub const PROPOSAL: &str = "proposal";
 /// And acts of the owner: proposals, and the listing of the node's group.

@@ -46,6 +46,8 @@ const WEIGHING: Duration = Duration::from_secs(15);
 const CALLS: u32 = 4;
 /// After this time without the chain a node does not count as ready.
 const BLIND: Duration = Duration::from_mins(1);
+/// How long the loop waits for how a new task was created; the task's own work waits for longer.
+const CREATION: Duration = Duration::from_secs(5);
 /// The rest between two looks while the machine's clock may be wrong.
 const DOUBT: Duration = Duration::from_millis(500);
 /// The longest rest after failed looks.
@@ -94,6 +96,8 @@ pub struct Node {
     frees: Drive,
     watchdog: Watchdog,
     searched: Option<Instant>,
+    /// When the commitment to this task, which the journal lacks, is searched for again.
+    sought: Option<(u64, Instant)>,
     draining: bool,
     clock: Clock,
     /// The node's task, by number and deadline, and how many seconds before the deadline an error is reported.
@@ -163,6 +167,7 @@ impl Node {
             frees: Drive::default(),
             watchdog: Watchdog::default(),
             searched: None,
+            sought: None,
             draining: false,
             clock: Clock::default(),
             lead: None,
@@ -275,12 +280,17 @@ impl Node {
         let head = muster.endpoints().recent_head().await?;
         let running = muster.read(IMuster::runningTaskCall { number }).await?;
         let running = Some(running).filter(|task| task.id > 0);
+        self.reveal_all(jobs, &head, running.as_ref()).await;
+        Ok(())
+    }
+
+    /// Reveals what can be revealed of these jobs.
+    async fn reveal_all(&self, jobs: Vec<Job>, head: &Head, running: Option<&IMuster::TaskView>) {
         for mut job in jobs {
-            if let Err(error) = self.answers().reveal(&mut job, &head, self.clock.now(), running.as_ref()).await {
+            if let Err(error) = self.answers().reveal(&mut job, head, self.clock.now(), running).await {
                 tracing::warn!("{}: task {}: {error:#}", self.name(), job.task);
             }
         }
-        Ok(())
     }
 
     /// Looks once, and acts; returns the reason to end, if there is one.
@@ -295,7 +305,11 @@ impl Node {
             self.answer_at_once().await?;
         }
         if self.ticked.is_none_or(|ticked| ticked.elapsed() >= AFTER) {
-            self.answers().account.sender().tick().await?;
+            let sender = self.answers().account.sender();
+            sender.tick().await?;
+            for text in sender.take_alerts().await {
+                self.shared.alert(self.name(), "nonce", &text);
+            }
             self.ticked = Some(Instant::now());
         }
         // This look is after all events that were announced until now.
@@ -434,7 +448,9 @@ impl Node {
         if self.working.is_some() || shared.journal.job(number, task, deadline)?.is_some() {
             return Ok(());
         }
-        let Ok(IMuster::TaskCreated { spec, .. }) = shared.created(task).await else { return Ok(()) };
+        // A long search must not keep reveals waiting.
+        let created = tokio::time::timeout(CREATION, shared.created(task)).await;
+        let Ok(Ok(IMuster::TaskCreated { spec, .. })) = created else { return Ok(()) };
         let job = Job::new(number, task, deadline, spec.redundancy, place);
         say!("{}: task {task} taken, until {deadline}", self.name());
         shared.journal.put(&job)?;
@@ -554,7 +570,12 @@ impl Node {
                 shared.check_created(task.id, task.creator);
                 let mut job = Job::new(number, task.id, task.deadline, task.redundancy, task.group);
                 if matches!(task.status, 4 | 5) {
-                    self.rescue(&mut job).await?;
+                    if self.sought.is_none_or(|(id, at)| id != task.id || at <= Instant::now()) {
+                        let begun = Instant::now();
+                        self.rescue(&mut job, head, running).await?;
+                        // A long search that found nothing leaves the node time for the rest.
+                        self.sought = Some((task.id, Instant::now() + begun.elapsed()));
+                    }
                 } else {
                     say!("{}: task {} taken, until {}", self.name(), task.id, task.deadline);
                     journal.put(&job)?;
@@ -588,17 +609,22 @@ impl Node {
                 let member = group.members.iter().find(|member| member.node == number && member.stage == 3);
                 let Some(member) = member.filter(|_| !jobs.iter().any(|job| job.task == group.id)) else { continue };
                 let mut job = Job::new(number, group.id, member.moment, group.redundancy, place);
-                self.rescue(&mut job).await?;
+                self.rescue(&mut job, head, running).await?;
             }
+            self.searched = Some(Instant::now());
             jobs = journal.open_jobs(number)?;
         }
         Ok(jobs)
     }
 
     /// Adopts this key's commitment from another machine, or from before the journal was lost.
-    async fn rescue(&self, job: &mut Job) -> Result<()> {
+    async fn rescue(&self, job: &mut Job, head: &Head, running: Option<&IMuster::TaskView>) -> Result<()> {
+        // The search can take minutes, and known answers may be due.
+        let mut known = self.shared.journal.open_jobs(self.number())?;
+        known.retain(Job::owes_reveal);
+        self.reveal_all(known, head, running).await;
         let place = job.place;
-        match self.shared.chain.committed(&self.answers().secrets, job.task, self.number()).await? {
+        match self.shared.chain.committed(&self.answers().secrets, job.task, self.number(), job.deadline).await? {
             Some(committed) => {
                 self.answers().adopt(job, committed)?;
                 job.place = place;
@@ -709,7 +735,7 @@ impl Node {
                     self.shared.alert(self.name(), "failure", &text);
                 }
             }
-            Some((Fault::Task | Fault::World, _)) => {}
+            Some((Fault::Task | Fault::Bound | Fault::World, _)) => {}
             None => self.failures = 0,
         }
         Ok(true)

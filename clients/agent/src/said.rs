@@ -55,6 +55,8 @@ pub enum Fault {
     Task,
     /// This node could not.
     Node,
+    /// This node could not, by a bound that its operator has set. The node is sound.
+    Bound,
     /// This node did not in time. Like the next, only the agent detects this, and executors do not report it.
     #[serde(skip)]
     Time,
@@ -68,6 +70,7 @@ impl fmt::Display for Fault {
         f.write_str(match self {
             Fault::Task => "no node could run it",
             Fault::Node => "this node could not run it",
+            Fault::Bound => "it is beyond a bound of this node's operator",
             Fault::Time => "this node did not run it in time",
             Fault::World => "the cause is not this node",
         })

@@ -44,6 +44,8 @@ pub async fn account(shared: &Shared, node: &config::Node) -> Result<(Account, S
     let sending = Sending {
         fee_ceiling: shared.config.max_gas_price.map(|price| price.saturating_to()),
         patience: Duration::from_secs(30),
+        // The operator's own command may have used the number of an answer, which must be sent again before its deadline.
+        missing: Duration::from_secs(10),
         // The chain shows what was done, and refuses what was done already.
         set_aside: true,
         ..Sending::default()
@@ -81,6 +83,7 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
         }
     }
     shared.journal.set_fact(&node_of(account.address()), &number.to_string())?;
+    work::clean(&shared.config.work(settings), number, &shared.journal)?;
     recall(shared, settings, number).await?;
     let private = Arc::new(Private::of_seed(&shared.seed, operator));
     publish(shared, settings, &account, operator, &private).await;
@@ -114,11 +117,11 @@ fn node_of(account: Address) -> String {
     format!("node of {account:#x}")
 }
 
-/// The node for which a key has unrevealed commitments, whether it still works for it or not.
+/// The node for which a key has unrevealed commitments, or may have, whether it still works for it or not.
 fn owed(shared: &Shared, account: Address) -> Result<Option<u32>> {
     let Some(number) = shared.journal.fact(&node_of(account))?.and_then(|number| number.parse().ok()) else { return Ok(None) };
     let open = shared.journal.open_jobs(number)?;
-    Ok(open.iter().any(Job::owes_reveal).then_some(number))
+    Ok(open.iter().any(Job::may_owe_reveal).then_some(number))
 }
 
 /// Records in a new journal why an agent paused the node, according to the chain, and whether the node was slashed since it was

@@ -13,7 +13,7 @@ use muster_client::{digest_of, seal_result, Given, IMuster, Lost, Object, Openin
 use tokio::time::{sleep, timeout_at, Instant};
 
 use crate::executor::{absolute, clear, kind, read_result, Card, Ran, Run};
-use crate::journal::{Job, Stage};
+use crate::journal::{Job, Journal, Stage};
 use crate::said::Fault;
 use crate::shared::Shared;
 use crate::stream::Showing;
@@ -194,7 +194,7 @@ impl Work {
             Ran::Failed(fault, why) => {
                 let code = match fault {
                     Fault::Task => CODE_TASK,
-                    Fault::Node | Fault::World => CODE_NODE,
+                    Fault::Node | Fault::Bound | Fault::World => CODE_NODE,
                     Fault::Time => CODE_TIME,
                 };
                 Err(Failure(fault, code, why))
@@ -338,9 +338,62 @@ pub fn prepare(work: &Path) -> Result<()> {
     Ok(muster_client::private_directory(&results(work))?)
 }
 
+/// Removes what a process that was killed has left of a node that is not at work: inputs that were being fetched, and results of jobs
+/// that have ended.
+pub fn clean(work: &Path, node: u32, journal: &Journal) -> Result<()> {
+    // A file that cannot be removed keeps no node from its work.
+    for file in fs::read_dir(work).into_iter().flatten().flatten() {
+        if file.file_name().to_string_lossy().starts_with(".new-") {
+            let _ = clear(&file.path());
+        }
+    }
+    for file in fs::read_dir(results(work)).into_iter().flatten().flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let mut numbers = name.split('-').map_while(|part| part.parse::<u64>().ok());
+        let (Some(task), Some(deadline)) = (numbers.next(), numbers.next()) else { continue };
+        if let Some(job) = journal.job(node, task, deadline)?.filter(|job| job.stage == Stage::Over) {
+            forget(work, &job);
+        }
+    }
+    Ok(())
+}
+
 /// Removes a result, except one that was judged wrong: its operator must find out why.
 pub fn forget(work: &Path, job: &Job) {
     if let Some(name) = job.result.as_ref().filter(|_| job.outcome.as_deref() != Some("wrong")) {
         let _ = fs::remove_file(results(work).join(name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy::primitives::Address;
+
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_what_is_needed_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::open(place.path(), 1, Address::ZERO, None).unwrap();
+        let work = place.path().join("work");
+        prepare(&work).unwrap();
+        fs::write(work.join(".new-input"), "half").unwrap();
+        fs::write(work.join("input"), "whole").unwrap();
+        for (task, stage, outcome) in [(1, Stage::Over, "done"), (2, Stage::Over, "wrong"), (3, Stage::Committed, "done")] {
+            let result = Some(format!("{task}-100{}", if task == 1 { PRIVATE } else { "" }));
+            fs::write(results(&work).join(result.clone().unwrap()), "a result").unwrap();
+            let outcome = Some(outcome.to_string()).filter(|_| stage == Stage::Over);
+            journal.put(&Job { stage, result, outcome, ..Job::new(7, task, 100, 1, 0) }).unwrap();
+        }
+        fs::write(results(&work).join("4-100"), "of no job").unwrap();
+        clean(&work, 7, &journal).unwrap();
+        let left = |place: &Path| {
+            let names = fs::read_dir(place).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        assert_eq!(left(&work), ["input", "results"]);
+        assert_eq!(left(&results(&work)), ["2-100", "3-100", "4-100"]);
     }
 }

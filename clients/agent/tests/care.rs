@@ -372,19 +372,45 @@ async fn last_pause(site: &Site, agent: &Agent) -> Vec<u8> {
     inputs.into_iter().rfind(|input| input.starts_with(&IMuster::pauseCall::SELECTOR)).unwrap()
 }
 
+/// An agent whose key is to work for the node of another, its operator's account, and the node's number.
+async fn worker_of(site: &mut Site) -> (Agent, Account, u32) {
+    let mut agent = site.agent("gpu0").await;
+    let mut running = agent.start(None);
+    until_status(site, &agent, 1).await;
+    running.kill();
+    let (operator, number) = (site.account_of(agent.key, "operator").await, site.node_of(agent.key).await);
+    agent.key = site.key(0).await;
+    agent.node_more = format!("operator = \"{}\"", operator.address());
+    agent.configure(site);
+    std::fs::remove_dir_all(agent.home.join("state")).unwrap();
+    (agent, operator, number)
+}
+
+/// The commitment is on the chain, and the agent ended before it could write that down.
+#[tokio::test]
+async fn a_worker_that_is_removed_while_it_commits_still_reveals() {
+    let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
+    let (agent, operator, number) = worker_of(&mut site).await;
+    let application = site.account(1_000_000).await;
+    let worker = PrivateKeySigner::from_bytes(&agent.key).unwrap().address();
+    operator.call(IMuster::setWorkerCall { worker }, U256::ZERO).await.unwrap();
+    let mut running = agent.start(Some("sent"));
+    site.until("it works", async || agent.log().contains("the self-test passed").then_some(())).await;
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "sent", 100_000).await;
+    site.until("it dies", async || running.ended()).await;
+    operator.call(IMuster::setWorkerCall { worker: Address::ZERO }, U256::ZERO).await.unwrap();
+    let mut running = agent.start(None);
+    succeeds(&site, id).await;
+    let ended = site.until("it ends", async || running.ended()).await;
+    assert!(!ended.success() && agent.log().contains(&format!("works for node {number} no more")), "{}", agent.log());
+    assert_eq!(agent.runs(), 1);
+}
+
 #[tokio::test]
 async fn a_worker_that_is_removed_takes_no_task_and_ends() {
     let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
-    let mut agent = site.agent("gpu0").await;
-    let mut running = agent.start(None);
-    until_status(&site, &agent, 1).await;
-    running.kill();
-    let (operator, number) = (site.account_of(agent.key, "operator").await, site.node_of(agent.key).await);
+    let (agent, operator, number) = worker_of(&mut site).await;
     let application = site.account(1_000_000).await;
-    agent.key = site.key(0).await;
-    agent.node_more = format!("operator = \"{}\"", operator.address());
-    agent.configure(&site);
-    std::fs::remove_dir_all(agent.home.join("state")).unwrap();
     let worker = PrivateKeySigner::from_bytes(&agent.key).unwrap().address();
     let name = async |worker| operator.call(IMuster::setWorkerCall { worker }, U256::ZERO).await.unwrap();
     let status = async || site.view(number).await.status;

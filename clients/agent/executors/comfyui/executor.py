@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import cards  # noqa: E402
-from lines import TaskFault, serve  # noqa: E402
+from lines import Bound, serve  # noqa: E402
 from pictures import picture  # noqa: E402
 from started import Started, divided  # noqa: E402
 
@@ -151,9 +151,9 @@ def main():
         values, named = picture(task, given.largest)
         values["negative_prompt"] = values["negative_prompt"] or ""
         for name in ("negative_prompt", "steps", "guidance"):
-            # A task cannot ask for a value that the workflow fixes.
+            # Another node's workflow may have a place for it.
             if name in named and f'"${name}"' not in text:
-                raise TaskFault(f"`{name}` is fixed by this model's workflow")
+                raise Bound(f"`{name}` is fixed by this node's workflow")
         seed = values["seed"]
         drawn = [draw({f"${name}": one for name, one in {**values, "seed": (seed + at) % 2**32}.items()}) for at in range(task["units"])]
         Path(task["output"]).write_bytes(b"".join(drawn))

@@ -1,6 +1,6 @@
 """Images by a model of diffusers, out of a text. docs/executors.md has its input and output.
 
-    executor.py --model stabilityai/sdxl-turbo [--revision COMMIT] [--dtype float16] [--largest 1024]
+    executor.py --model stabilityai/sdxl-turbo [--revision COMMIT] [--largest 1024]
 """
 
 import json
@@ -20,12 +20,15 @@ from pictures import DEFAULTS, picture  # noqa: E402
 
 
 def main():
-    given = cards.arguments(__doc__.splitlines()[0], dtype="float16")
+    given = cards.arguments(__doc__.splitlines()[0])
     given.add_argument("--largest", type=int, default=1_024, help="pixels of a side at most")
     given = given.parse_args()
     place, name = cards.place_of(given.model, given.revision), given.name or given.model
     device = cards.device_of(torch, given.device)
     cards.settle(torch, device, given.threads)
+    # No flag: tasks that require no GPU group compare the images of all nodes, and those of two number types differ. A processor, slow in
+    # the narrow ones, is for tests.
+    dtype = "float32" if device == "cpu" else "float16"
 
     def draw(prompt, negative, seed, steps, guidance, width, height):
         # Noise from the processor: cards' generators differ.
@@ -38,7 +41,7 @@ def main():
         return drawn.images[0].convert("RGB")
 
     def load():
-        size = cards.DTYPES[given.dtype]
+        size = cards.DTYPES[dtype]
         needs = {
             "weights": cards.parameters(place) * size,
             # The decoder's widest layers, a few of them at a time.
@@ -50,9 +53,9 @@ def main():
         index = json.loads((place / "model_index.json").read_text())
         # A filter that blackens some pictures would make them equal.
         without = {part: None for part in ("safety_checker", "feature_extractor") if part in index}
-        variant = "fp16" if any(file.name.endswith(".fp16.safetensors") for file in cards.files(place)) else None
+        variant = "fp16" if any(".fp16" in file.name for file in cards.weights(place)) else None
         pipe = diffusers.AutoPipelineForText2Image.from_pretrained(
-            place, torch_dtype=getattr(torch, given.dtype), use_safetensors=True, local_files_only=True, variant=variant, **without,
+            place, torch_dtype=getattr(torch, dtype), use_safetensors=True, local_files_only=True, variant=variant, **without,
             **({"requires_safety_checker": False} if "safety_checker" in without else {}),
         )  # fmt: skip
         pipe.set_progress_bar_config(disable=True)
@@ -63,7 +66,7 @@ def main():
     if device == "cuda":
         cards.or_exit(lambda: draw("", None, 0, 1, DEFAULTS["guidance"], given.largest, given.largest), name)
         torch.cuda.empty_cache()
-    told = cards.stack(torch, device, diffusers=diffusers.__version__, dtype=given.dtype, weights=cards.digest(place)[:16])
+    told = cards.stack(torch, device, diffusers=diffusers.__version__, dtype=dtype, weights=cards.digest(place)[:16])
 
     def run(task):
         others = [other for other in task["models"] if other != name]

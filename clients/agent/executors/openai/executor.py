@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import cards  # noqa: E402
-from lines import TaskFault, serve  # noqa: E402
+from lines import Bound, serve  # noqa: E402
 from started import Started, divided  # noqa: E402
 from texts import Growing, answer, requests  # noqa: E402
 
@@ -60,9 +60,9 @@ class Server:
                 yield answered
         except urllib.error.HTTPError as error:
             said = error.read(2_000).decode("utf-8", "replace").replace("\n", " ")
-            # Any server would refuse it. 401, 404 and 429 concern this server.
+            # The request is beyond the server's bounds. 401, 404 and 429 are troubles of the server itself.
             if error.code in (400, 413, 422):
-                raise TaskFault(f"the server refuses the request: {said}") from None
+                raise Bound(f"the server refuses the request: {said}") from None
             raise RuntimeError(f"the server answers {error.code}: {said}") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise RuntimeError(f"the server does not answer: {error}") from None
@@ -77,7 +77,7 @@ def wait(server, model, until, started):
             if model in names:
                 return next(one for one in listed["data"] if one["id"] == model), kind
             trouble = f"the server has {', '.join(names) or 'no model'}, and not {model}: name one of them by --model"
-        except (RuntimeError, TaskFault, KeyError, TypeError) as error:
+        except (RuntimeError, Bound, KeyError, TypeError) as error:
             trouble = str(error)
         if started.ended() is not None:
             sys.exit(f"the server's command ended with {started.ended()}")
@@ -142,7 +142,7 @@ def main():
                     end = choice.get("finish_reason") or end
                 if said.get("error"):
                     raise RuntimeError(f"the server fails: {json.dumps(said['error'])[:200]}")
-        except TaskFault:
+        except Bound:
             # It refuses the request, or only to stream it.
             one, mark = complete(request)
             prints.setdefault("first", cards.fingerprint({**told, "prints": [mark] if mark else []}))

@@ -5,7 +5,6 @@
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import sys
@@ -18,7 +17,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 import cards  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
-from lines import TaskFault, serve  # noqa: E402
+from lines import Bound, TaskFault, serve  # noqa: E402
 from texts import Growing, answer, requests, settled  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
@@ -71,18 +70,21 @@ class Words:
 
 def needs(config, place, context, attention, dtype):
     """Bytes of a card's memory that a model needs, by purpose."""
-    size = cards.DTYPES[dtype]
-    heads = config["num_attention_heads"]
-    head = config.get("head_dim") or config["hidden_size"] // heads
-    cache = 2 * config["num_hidden_layers"] * (config.get("num_key_value_heads") or heads) * head * context * size
+    missing = [name for name in ("num_attention_heads", "num_hidden_layers", "hidden_size") if not hasattr(config, name)]
+    if missing:
+        sys.exit(f"{place / 'config.json'} does not say {', '.join(missing)}, so the memory of this kind of model is not known: take another model")
+    size, heads = cards.DTYPES[dtype], config.num_attention_heads
+    head = getattr(config, "head_dim", None) or config.hidden_size // heads
+    cache = 2 * config.num_hidden_layers * (getattr(config, "num_key_value_heads", None) or heads) * head * context * size
     # Intermediate values: eager attention keeps a square of the context for each head of a layer.
-    work = 8 * context * max(config.get("intermediate_size") or 0, config["hidden_size"]) * size
+    work = 8 * context * max(getattr(config, "intermediate_size", None) or 0, config.hidden_size) * size
     work += heads * context * context * (size + 4) if attention == "eager" else 0
     return {"weights": cards.parameters(place) * size, f"cache of {context} tokens": cache, "work": work + cards.GIB // 2}
 
 
 def main():
     given = cards.arguments(__doc__.splitlines()[0])
+    given.add_argument("--dtype", default="bfloat16", choices=sorted(cards.DTYPES))
     given.add_argument("--context", type=int, default=8_192, help="tokens of prompt and answer together")
     given.add_argument("--attention", default="sdpa", choices=("eager", "sdpa", "flash"), help="flash is torch's own kernel")
     given = given.parse_args()
@@ -94,7 +96,8 @@ def main():
         return sdpa_kernel(SDPBackend.FLASH_ATTENTION) if given.attention == "flash" else contextlib.nullcontext()
 
     def load():
-        config = json.loads((place / "config.json").read_text())
+        # Models of more than texts have a configuration of their texts within it.
+        config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False, local_files_only=True).get_text_config()
         free, where = cards.free(torch, device)
         instead = "take a smaller model, a shorter --context, or a card with more memory that nothing else uses"
         cards.fits(needs(config, place, given.context, given.attention, given.dtype), free, where, instead)
@@ -103,6 +106,8 @@ def main():
             use_safetensors=True, trust_remote_code=False, local_files_only=True,
         )  # fmt: skip
         model = model.to(device).eval()
+        # Of the repository's own settings only the ends stay: a request names all others, and a penalty would change greedy texts.
+        model.generation_config = transformers.GenerationConfig(eos_token_id=model.generation_config.eos_token_id)
         # The longest possible prompt: if it does not fit, fail before the first task.
         if device == "cuda":
             with torch.inference_mode(), kernel():
@@ -139,14 +144,14 @@ def main():
         if not prompt:
             raise TaskFault("the prompt has no tokens")
         if len(prompt) + request["max_tokens"] > given.context:
-            raise TaskFault(f"{len(prompt)} tokens and {request['max_tokens']} of the answer: together they are {given.context} at most")
+            raise Bound(f"{len(prompt)} tokens and {request['max_tokens']} of the answer: together they are {given.context} at most on this node")
         drawn = transformers.LogitsProcessorList([Seeded(len(prompt), request)] if request["temperature"] > 0 else [])
         tokens = torch.tensor([prompt], device=device)
         with torch.inference_mode(), kernel():
             whole = model.generate(
                 tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=request["max_tokens"], do_sample=False, num_beams=1,
                 logits_processor=drawn, pad_token_id=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id,
-                temperature=None, top_p=None, top_k=None, streamer=say and Words(tokenizer, say),
+                streamer=say and Words(tokenizer, say),
             )  # fmt: skip
         made = whole[0, len(prompt) :].tolist()
         ends = model.generation_config.eos_token_id
