@@ -24,5 +24,7 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
 fi
 npm run --silent build
 cp ../../LICENSE-* .
+# Of the crates in its WASM.
+node ../../script/npm/licences.mjs --target wasm32-unknown-unknown muster-verifier muster-replayer >THIRD-PARTY.txt
 node state.mjs
 npm pack --silent --pack-destination "$to"

@@ -1,3 +1,4 @@
+"use client";
 /** Muster in React, on TanStack Query: a provider for the network, queries for views, mutations for transactions. */
 import { type UseMutationOptions, type UseMutationResult, type UseQueryOptions, type UseQueryResult, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import {
@@ -53,11 +54,14 @@ const network = ({ address, deployedIn }: MusterConfig): MusterParameters => ({ 
 /** Options of TanStack's `useQuery`, except the query itself. */
 export type QueryParameters<data> = Partial<Omit<UseQueryOptions<data>, "queryKey" | "queryFn" | "select">>;
 
+/** Whether a query is sent: not without its argument, whatever its options say. */
+const when = (argument: unknown, { enabled = true }: { enabled?: unknown }) => argument !== undefined && enabled;
+
 /** A view of the interface by its name there; not called while `named` is undefined. */
 export function useMusterRead<name extends ViewName>(name: name, named: Omit<ReadParameters<name>, keyof MusterParameters> | undefined, query: QueryParameters<ViewResult<name>> = {}): UseQueryResult<ViewResult<name>> {
   const config = useMuster();
   const options = readQueryOptions(config.client, name, { ...network(config), ...named } as never);
-  return useQuery({ ...options, enabled: named !== undefined, ...query } as never);
+  return useQuery({ ...options, ...query, enabled: when(named, query) } as never);
 }
 
 /** The network as a whole. */
@@ -75,16 +79,16 @@ export interface KnownParameters {
   fromBlock?: bigint | undefined;
 }
 
-/** A task, asked for again every polling interval of the client until a minute after its end. `created` or `fromBlock` spares a search from Muster's own block on. */
+/** A task, asked for again every polling interval of the client until a minute after its end, or until it is gone. `created` or `fromBlock` spares a search from Muster's own block on. */
 export function useTask(id: bigint | undefined, { created, fromBlock, ...query }: QueryParameters<Task> & KnownParameters = {}): UseQueryResult<Task> {
   const config = useMuster();
-  return useQuery({ ...taskQueryOptions(config.client, { ...network(config), id: id ?? 0n, created, fromBlock }), enabled: id !== undefined, ...query } as never);
+  return useQuery({ ...taskQueryOptions(config.client, { ...network(config), id: id ?? 0n, created, fromBlock }), ...query, enabled: when(id, query) } as never);
 }
 
 /** The cost of a task. */
 export function useTaskEstimate(request: Omit<EstimateTaskParameters, keyof MusterParameters> | undefined, query: QueryParameters<TaskEstimate> = {}): UseQueryResult<TaskEstimate> {
   const config = useMuster();
-  return useQuery({ ...estimateTaskQueryOptions(config.client, { ...network(config), ...request } as EstimateTaskParameters), enabled: request !== undefined, ...query } as never);
+  return useQuery({ ...estimateTaskQueryOptions(config.client, { ...network(config), ...request } as EstimateTaskParameters), ...query, enabled: when(request, query) } as never);
 }
 
 /** Where a result is looked for, and how a private one is opened. */
@@ -97,24 +101,32 @@ export interface ResultParameters extends KnownParameters {
 /** A task's result, once it has succeeded: give it the id then. It never changes. */
 export function useTaskResult(id: bigint | undefined, { stores, created, fromBlock, identity, ...query }: QueryParameters<Result> & ResultParameters = {}): UseQueryResult<Result> {
   const config = useMuster();
-  return useQuery({ ...resultQueryOptions(config.client, { ...network(config), id: id ?? 0n, created, fromBlock, identity, stores: stores ?? config.stores ?? [] }), enabled: id !== undefined, ...query } as never);
+  return useQuery({ ...resultQueryOptions(config.client, { ...network(config), id: id ?? 0n, created, fromBlock, identity, stores: stores ?? config.stores ?? [] }), ...query, enabled: when(id, query) } as never);
 }
 
 /** Options of TanStack's `useMutation`, except the mutation itself. */
 export type MutationParameters<data, variables> = Omit<UseMutationOptions<data, Error, variables>, "mutationFn" | "mutationKey">;
 type Named<parameters> = parameters extends unknown ? Omit<parameters, keyof MusterParameters> : never;
 
-/** Mutations change the state, so all queries are invalidated, except results, which never change. A mutation does not wait for the answers. */
-function useAct<data, variables>(name: string, act: (config: MusterConfig, variables: variables) => Promise<data>, { onSuccess, ...options }: MutationParameters<data, variables> = {}): UseMutationResult<data, Error, variables> {
+/**
+ * Mutations change the state, also those that failed once a transaction was sent. So all queries are invalidated, except results, which never change.
+ * A mutation does not wait for the answers.
+ */
+function useAct<data, variables>(name: string, act: (config: MusterConfig, variables: variables) => Promise<data>, { onSuccess, onError, ...options }: MutationParameters<data, variables> = {}): UseMutationResult<data, Error, variables> {
   const config = useMuster();
   const queries = useQueryClient();
+  const refresh = () => void queries.invalidateQueries({ queryKey: ["muster"], predicate: ({ queryKey }) => queryKey[1] !== "result" });
   return useMutation({
     ...options,
     mutationKey: ["muster", name],
     mutationFn: (variables: variables) => act(config, variables),
     onSuccess: async (...done) => {
-      void queries.invalidateQueries({ queryKey: ["muster"], predicate: ({ queryKey }) => queryKey[1] !== "result" });
+      refresh();
       await onSuccess?.(...done);
+    },
+    onError: async (error, ...failed) => {
+      if ((error as { hash?: unknown }).hash) refresh();
+      await onError?.(error, ...failed);
     },
   });
 }

@@ -1,7 +1,10 @@
 // The hooks in React, in a document of happy-dom, on a network of the package's own on the development node.
 import assert from "node:assert/strict";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { GlobalWindow } from "happy-dom";
+import typescript from "typescript";
+import { createClient, custom } from "viem";
 
 const window = new GlobalWindow({ url: "http://localhost/" });
 Object.assign(globalThis, { window, document: window.document, navigator: window.navigator, IS_REACT_ACT_ENVIRONMENT: false });
@@ -42,6 +45,10 @@ async function until(what, is) {
   }
 }
 
+test("frameworks that render on a server take it for the browser's", () => {
+  assert.match(readFileSync(new URL("../dist/index.js", import.meta.url), "utf8"), /^"use client";/);
+});
+
 test("a task: what it costs, created, followed to its end, its result, and the network asked again", async () => {
   const request = { kind: 1, input: "from a component" };
   const { seen, end } = draw(() => {
@@ -68,6 +75,19 @@ test("a task: what it costs, created, followed to its end, its result, and the n
   await until("it has ended, and its result is there", () => seen.now.result.data);
   assert.equal(seen.now.task.data.status, "succeeded");
   assert.match(Buffer.from(seen.now.result.data.bytes).toString(), /^result of 0x/);
+  end();
+});
+
+test("without an argument nothing is asked, whatever `enabled` says; with one it decides", async () => {
+  const hooks = (argument, enabled) => [
+    muster.useNode(argument, { enabled }),
+    muster.useTask(argument && BigInt(argument), { enabled }),
+    muster.useTaskResult(argument && BigInt(argument), { enabled }),
+    muster.useTaskEstimate(argument && { kind: 1 }, { enabled }),
+  ];
+  const { seen, end } = draw(() => [...hooks(undefined, true), ...hooks(undefined, () => true), ...hooks(1, false), ...hooks(1, () => false), muster.useNode(2, { enabled: () => true })]);
+  await until("the last one is there", () => seen.now?.at(-1).data);
+  assert.deepEqual(new Set(seen.now.slice(0, -1).map(({ fetchStatus, status }) => `${fetchStatus} ${status}`)), new Set(["idle pending"]));
   end();
 });
 
@@ -135,4 +155,48 @@ test("a refusal comes in the contract's words; what is not below a provider says
   const alone = draw(() => muster.useNetwork(), null);
   await until("it says so", () => alone.seen.error);
   assert.match(alone.seen.error.message, /no MusterProvider above/);
+});
+
+test("the README's component pays once, and shows a task whose draw was declined", async () => {
+  const own = await startNetwork({ nodes: [{}, {}], drive: false });
+  // Beside the package, so that it finds the package by its name.
+  const file = new URL("readme.mjs", import.meta.url);
+  try {
+    const [, block] = /```jsx\n([^]*?)```/.exec(readFileSync(new URL("../README.md", import.meta.url), "utf8"));
+    const { outputText } = typescript.transpileModule(`${block}export { App, queries };`.replace("https://store.example", own.storeUrl), { compilerOptions: { jsx: typescript.JsxEmit.ReactJSX, module: typescript.ModuleKind.ESNext, target: typescript.ScriptTarget.ES2022 } });
+    writeFileSync(file, outputText);
+    const { App, queries } = await import(file.href);
+    // As in `draw`: its timers would keep the process alive.
+    queries.setDefaultOptions({ queries: { retry: false, gcTime: 0 }, mutations: { gcTime: 0 } });
+    let sent = 0;
+    const request = async ({ method, params }) => {
+      if (method === "eth_sendRawTransaction" && ++sent > 1) throw { code: 4001, message: "no" };
+      return own.client.request({ method, params });
+    };
+    const client = createClient({ account: own.client.account, chain: own.chain, pollingInterval: 50, transport: custom({ request }, { retryCount: 0 }) });
+    const place = document.createElement("div");
+    const root = createRoot(place);
+    root.render(createElement(App, { client, address: own.address }));
+    await until("the network is there", () => /Ask 2 nodes/.test(place.textContent));
+    const button = place.querySelector("button");
+    button.click();
+    await until("it can't be pressed again", () => button.disabled);
+    button.click();
+    await until("the draw is declined", () => /waiting for its draw failed/.test(place.textContent) && /pending/.test(place.textContent));
+    assert.deepEqual([button.disabled, (await own.client.getOverview()).tasks], [false, 1n]);
+    await own.client.waitForTask({ id: 1n, dispatch: true, until: "placed" });
+    await until("its result is there", () => /succeeded.*result of 0x/.test(place.textContent));
+    root.unmount();
+    // Its creation is news, though the mutation fails.
+    sent = 0;
+    const { seen, end } = draw(() => ({ create: muster.useCreateTask(), network: muster.useNetwork() }), { client, address: own.address });
+    await until("the network is there", () => seen.now?.network.data);
+    seen.now.create.mutate({ kind: 1, input: "twice", value: 10n ** 15n, dispatch: true });
+    await until("the draw is declined", () => seen.now.create.error);
+    await until("the network was asked again", () => seen.now.network.data.tasks === 2n);
+    end();
+  } finally {
+    rmSync(file, { force: true });
+    await own.stop();
+  }
 });

@@ -174,6 +174,9 @@ export type SendParameters = MusterParameters &
     draws?: number | undefined;
   };
 
+/** Errors of wallets that were asked to send: asking again would open the wallet again, or send twice. */
+export const handed = /*#__PURE__*/ new WeakSet<object>();
+
 /** By account, the end of its last sending. */
 const turns = new Map<Address, Promise<unknown>>();
 /**
@@ -182,7 +185,12 @@ const turns = new Map<Address, Promise<unknown>>();
  */
 async function send(client: MusterClient, call: { account: Account | Address }): Promise<Hash> {
   const { account } = call;
-  if (typeof account === "string" || account.type !== "local") return getAction(client, writeContract, "writeContract")(call as never);
+  if (typeof account === "string" || account.type !== "local") {
+    return getAction(client, writeContract, "writeContract")(call as never).catch((error: Error) => {
+      handed.add(error);
+      throw error;
+    });
+  }
   const request = async (asked: { method: string; params: [Hex] }) => {
     const hash = asked.method === "eth_sendRawTransaction" && keccak256(asked.params[0]);
     let lost: boolean | undefined;

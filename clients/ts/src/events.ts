@@ -25,7 +25,7 @@ export type Concerning =
   | { id: bigint | readonly bigint[] }
   /** All tasks of an application. Commitments and reveals do not name it: ask for them by the task's id. */
   | { creator: Address }
-  /** All events of a node. */
+  /** The events of a node, except `NodeRated`, `WorkerNamed` and `WorkAccepted`: `muster-client/abi` has those. */
   | { node: number };
 
 /** A range of blocks, both ends included. */
@@ -63,7 +63,7 @@ export const decode = (logs: Log[]): MusterEvent[] => parseEventLogs({ abi: used
 /** Parameters of {@link getEvents}. */
 export type GetEventsParameters = MusterParameters & Concerning & BlockRange;
 
-/** All events of a subject in a range of blocks, in the order in which they happened. */
+/** The events of a subject, as {@link Concerning} says, in a range of blocks, in the order in which they happened. */
 export const getEvents = (
   client: MusterClient,
   { address, deployedIn: _, fromBlock, toBlock, blockRange, ...whose }: GetEventsParameters,

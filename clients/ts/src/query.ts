@@ -4,8 +4,11 @@
  */
 import type { MusterClient } from "./client.js";
 import { type ViewName, type ViewResult, readMuster } from "./contract.js";
-import { TaskNotFoundError } from "./errors.js";
-import { type Task, hasEnded } from "./life.js";
+import { newest } from "./endpoint.js";
+import { TaskGoneError, TaskNotFoundError } from "./errors.js";
+import { getEvents } from "./events.js";
+import { type Task, follow, hasEnded, isSame } from "./life.js";
+import { digestOf } from "./names.js";
 import type { ReadParameters } from "./reads.js";
 import { type GetResultParameters, type Result, getResult } from "./results.js";
 import { storesOf } from "./stores.js";
@@ -25,7 +28,7 @@ export interface QueryContext {
   signal: AbortSignal;
   queryKey?: unknown;
   /** The cache, in versions that tell it. */
-  client?: { getQueryData: (queryKey: never) => unknown } | undefined;
+  client?: { getQueryCache: () => { find: (filters: never) => { state: { data: unknown } } | undefined } } | undefined;
 }
 
 const keyOf = (client: MusterClient, name: string, parameters: object): QueryKey => {
@@ -47,23 +50,41 @@ export const readQueryOptions = <name extends ViewName>(
 const SETTLED = 60_000;
 /** When queries last had a task that had not ended. */
 const lived = /*#__PURE__*/ new WeakMap<object, number>();
+/** The blocks that are read anew each time: a reorganisation may replace them, and an endpoint's node that lags behind lack them. */
+const NEW = 256n;
+/** By query, its task before these blocks, and the first of them. */
+const known = /*#__PURE__*/ new WeakMap<object, { before: Task; next: bigint }>();
+/** Failures after which a task that is not found is no longer taken for one that the endpoint lacks still. */
+const FEW = 4;
 
-/** A task, asked for again every polling interval of the client until a minute after its end: from the block of its creation on, once that is known. */
+/** A task, asked for again every polling interval of the client until a minute after its end, or until it is gone: from the last seen blocks on. */
 export const taskQueryOptions = (
   client: MusterClient,
   parameters: GetTaskParameters,
-): QueryOptions<Task> & { refetchInterval: (query: { state: { data: Task | undefined } }) => number | false } => ({
+): QueryOptions<Task> & {
+  refetchInterval: (query: { state: { data: Task | undefined; error: unknown; errorUpdateCount: number } }) => number | false;
+} => ({
   queryKey: keyOf(client, "task", { ...parameters, created: parameters.created?.hash }),
   queryFn: async ({ client: cache, queryKey }) => {
-    const known = cache?.getQueryData(queryKey as never) as Task | undefined;
+    const { address, id, created, toBlock, blockRange } = parameters;
+    const query = cache?.getQueryCache().find({ queryKey } as never);
+    const data = query?.state.data as Task | undefined;
+    if (!query || !data || toBlock !== undefined) return getTask(client, parameters);
+    const { before, next } = known.get(query) ?? { before: undefined, next: data.createdIn };
+    const head = await newest(client);
+    const events = await getEvents(client, { address, id, fromBlock: next, toBlock: head, blockRange });
+    const first = head - NEW;
+    const old = events.filter(({ blockNumber }) => blockNumber < first).reduce<Task | undefined>(follow, before);
+    const task = events.filter(({ blockNumber }) => blockNumber >= first).reduce(follow, old);
+    known.delete(query);
     // A reorganisation may have moved its creation.
-    const again = known && (await getTask(client, { ...parameters, fromBlock: known.createdIn }).catch((error: unknown) => {
-      if (!(error instanceof TaskNotFoundError)) throw error;
-    }));
-    return again ?? getTask(client, parameters);
+    if (!task || (created && !isSame(task, created))) return getTask(client, parameters);
+    if (old) known.set(query, { before: old, next: first > next ? first : next });
+    return task;
   },
   refetchInterval: (query) => {
-    const { data } = query.state;
+    const { data, error, errorUpdateCount } = query.state;
+    if (error instanceof TaskGoneError || (error instanceof TaskNotFoundError && errorUpdateCount >= FEW)) return false;
     if (data && !hasEnded(data)) lived.set(query, Date.now());
     return data && Date.now() - (lived.get(query) ?? 0) > SETTLED ? false : client.pollingInterval;
   },
@@ -83,7 +104,8 @@ export const resultQueryOptions = (
   const { id, address, created, fromBlock, stores, configured, identity } = parameters;
   const names = [...storesOf(stores), ...storesOf(configured)].map(({ name }) => name);
   return {
-    queryKey: keyOf(client, "result", { id, address, created: created?.hash, fromBlock, stores: names, opened: identity && true }),
+    // The digest of the key, for caches may be written down.
+    queryKey: keyOf(client, "result", { id, address, created: created?.hash, fromBlock, stores: names, opened: identity && digestOf(identity) }),
     queryFn: ({ signal }) => getResult(client, { ...parameters, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   };

@@ -1,5 +1,6 @@
 /** Tasks: estimate, create, read and end them. */
-import { type Address, type Hash, numberToHex } from "viem";
+import { type Account, type Address, type Hash, isAddressEqual, numberToHex } from "viem";
+import { parseAccount } from "viem/utils";
 import type { MusterClient, MusterParameters } from "./client.js";
 import {
   type CallName,
@@ -203,15 +204,24 @@ export interface CreateTaskReturnType {
   task: Task;
 }
 
-/** The result of a transaction with `count` requests: the state of each created task, in their order, and refusals by index. */
-function createdBy({ hash, receipt }: Sent, address: Address, count: number): { created: Task[]; refused: Map<number, Refusal | undefined> } {
-  const events = decode(receipt.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()));
+/**
+ * The result of a transaction with `count` requests: the state of each created task, in their order, and refusals by index. A bundle of a smart account's
+ * calls has others' tasks, too.
+ */
+function createdBy(
+  { hash, receipt }: Sent,
+  address: Address,
+  sender: Account | Address,
+  count: number,
+): { created: Task[]; refused: Map<number, Refusal | undefined> } {
+  const events = decode(receipt.logs.filter((log) => isAddressEqual(log.address, address)));
+  const isOwn = ({ creator }: { creator: Address }) => isAddressEqual(creator, parseAccount(sender).address);
   const created = events.flatMap(({ eventName, args }) =>
-    eventName === "TaskCreated"
+    eventName === "TaskCreated" && isOwn(args)
       ? [events.filter((event) => "id" in event.args && event.args.id === args.id).reduce<Task | undefined>(follow, undefined)!]
       : [],
   );
-  const refused = new Map(events.flatMap(({ eventName, args }) => (eventName === "TaskRefused" ? [[args.place, refusalOf(args.reason)]] : [])));
+  const refused = new Map(events.flatMap(({ eventName, args }) => (eventName === "TaskRefused" && isOwn(args) ? [[args.place, refusalOf(args.reason)]] : [])));
   if (created.length + refused.size < count) throw new NotCreatedError(hash);
   return { created, refused };
 }
@@ -251,7 +261,7 @@ export async function createTask(
     signal?.throwIfAborted();
     const sent = await sendMuster(client, "createTask", { spec }, { address, account, value });
     const { hash } = sent;
-    const task = createdBy(sent, address, 1).created.at(-1)!;
+    const task = createdBy(sent, address, (account ?? client.account)!, 1).created.at(-1)!;
     const { id } = task;
     if (!dispatch || task.status !== "pending") return { id, identity, hash, task };
     const waiting = waitForTask(client, { address, account, id, created: task, until: "placed", dispatch, signal });
@@ -301,7 +311,7 @@ export async function createTasks(
   const identities = stored.map(({ identity }) => identity);
   return keeping(identities, async () => {
     const sent = await sendMuster(client, "createTasks", { specs: stored.map(({ spec }) => spec), fees, atomic }, { address, account, value });
-    const { created, refused } = createdBy(sent, address, tasks.length);
+    const { created, refused } = createdBy(sent, address, (account ?? client.account)!, tasks.length);
     const tasksOf = fees.map((_, place) => (refused.has(place) ? undefined : created.shift()));
     return { hash: sent.hash, tasks: tasksOf, refusals: fees.map((_, place) => refused.get(place)), identities };
   });

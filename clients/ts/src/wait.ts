@@ -4,7 +4,7 @@
  */
 import type { Address } from "viem";
 import type { MusterClient, MusterParameters } from "./client.js";
-import type { SenderParameters } from "./contract.js";
+import { type SenderParameters, handed } from "./contract.js";
 import { dispatchFor } from "./dispatch.js";
 import { NEVER, birthOf, newest } from "./endpoint.js";
 import { EndpointError, TaskNotFoundError, WaitTimeoutError, lasting, noLogs, passing, unanswered } from "./errors.js";
@@ -76,7 +76,7 @@ type Watch<whose> = (client: MusterClient, parameters: Omit<WatchEventsParameter
 /** Watches tasks: some by their ids, or all of an application (without commitments and reveals, which do not name it). */
 export const watchTasks = watchEvents as Watch<{ id: bigint | readonly bigint[] } | { creator: Address }>;
 
-/** Watches all events of a node. */
+/** Watches the events of a node, except `NodeRated`, `WorkerNamed` and `WorkAccepted`: `muster-client/abi` has those. */
 export const watchNode = watchEvents as Watch<{ node: number }>;
 
 // ---------------------------------------------------------------- waiting
@@ -131,6 +131,9 @@ interface Waiter {
   failures: number;
   until: Until;
   dispatch: SenderParameters | undefined;
+  /** Draws in a row that failed, and the time before which none is tried again. */
+  undrawn: number;
+  rest: number;
   /** The unfinished draw of its node, if any. */
   drawing: Promise<unknown> | undefined;
   onChange: ((task: Task) => void) | undefined;
@@ -215,6 +218,8 @@ export function waitForTask<until extends Until = "ended">(
       failures: 0,
       until,
       dispatch: dispatch ? { account } : undefined,
+      undrawn: 0,
+      rest: 0,
       drawing: undefined,
       onChange,
       done: (task) => (leave(), resolve(task as never)),
@@ -258,10 +263,10 @@ const refuse = (error: unknown, waiters: Waiter[]): void => {
   if (isSetting || !passing(error)) for (const waiter of waiters) waiter.fail(error);
 };
 
-/** Likewise for a question. One that an endpoint answers with failures in a row, or refuses, is given up; an outage is waited out. */
-const refuseAnswer = (error: unknown, waiters: Waiter[]): void => {
+/** Likewise for a question or a draw. One that an endpoint answers with failures in a row, or refuses, is given up; an outage is waited out. */
+const refuseAnswer = (error: unknown, waiters: Waiter[], count: "failures" | "undrawn" = "failures"): void => {
   refuse(error, waiters);
-  if (!unanswered(error) || lasting(error)) for (const waiter of waiters) if (++waiter.failures >= LOOKS) waiter.fail(error);
+  if (!unanswered(error) || lasting(error)) for (const waiter of waiters) if (++waiter[count] >= LOOKS) waiter.fail(error);
 };
 
 /** Asks one question for all waits that have come as far, and handles its answer. */
@@ -303,7 +308,7 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
       }
     });
     await Promise.all(questions);
-    const due = all.filter((waiter) => waiters.has(waiter) && waiter.dispatch && isDue(waiter, toBlock));
+    const due = all.filter((waiter) => waiters.has(waiter) && waiter.dispatch && waiter.rest <= Date.now() && isDue(waiter, toBlock));
     // Not awaited: a wallet may have it open for long, and others wait for tasks that need none.
     if (due.length && !poll.driving) void drive(client, address, poll, due);
   } catch (error) {
@@ -382,17 +387,22 @@ async function drive(client: MusterClient, address: Address, poll: Poll, due: Wa
   const { account } = due[0]!.dispatch!;
   const ids = due.map(({ id }) => id);
   poll.driving = true;
-  const drawing = dispatchFor(client, { address, account }, ids).catch((error: unknown) =>
-    refuse(
-      error,
-      due.filter(({ task }) => isUndrawn(task)),
-    ),
-  );
+  const drawing = dispatchFor(client, { address, account }, ids).catch((error: Error) => {
+    for (const waiter of due) {
+      if (!isUndrawn(waiter.task)) continue;
+      if (handed.has(error)) waiter.fail(error);
+      else refuseAnswer(error, [waiter], "undrawn");
+      waiter.rest = Date.now() + client.pollingInterval * (waiter.undrawn + 1);
+    }
+  });
   // The account's next transaction would take the same nonce, if somebody else was faster and this one is not mined yet. A wallet counts
   // by itself, and may be open for ever.
   if (typeof account === "object" && account.type === "local") for (const waiter of due) waiter.drawing = drawing;
   const sent = await drawing;
   poll.driving = false;
-  for (const waiter of due) waiter.drawing = undefined;
+  for (const waiter of due) {
+    waiter.drawing = undefined;
+    if (sent !== undefined) waiter.undrawn = 0;
+  }
   if (sent) poll.hurry();
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mock, test } from "node:test";
+import { QueryClient } from "@tanstack/query-core";
 import { HttpRequestError, UnknownRpcError, createClient, custom, decodeFunctionData, encodeAbiParameters, encodeErrorResult, encodeEventTopics, encodeFunctionResult, hexToBytes, keccak256, sha256, toHex } from "viem";
 import { mainnet } from "viem/chains";
 import { PROVIDERS } from "../../../test/clients/endpoint.mjs";
@@ -16,7 +17,7 @@ import { openInput, openWith } from "../dist/private.js";
 import { cidOf } from "../dist/stores/ipfs.js";
 import { commitmentOf, saltOf, sealResult } from "../dist/seal.js";
 import { StreamProblemError, answerTexts, streamReader } from "../dist/stream.js";
-import { gather, lotOf } from "../dist/verify/index.js";
+import { gather, lotOf, verify } from "../dist/verify/index.js";
 
 const { digestOf, modelId, objectName, openResult, parse, stringify } = muster;
 const ADDRESS = `0x${"5a".repeat(20)}`;
@@ -92,6 +93,13 @@ test("the compact interface is abi/'s", () => {
   for (const { name, number } of musterParameters) assert.equal(parameterNumbers[name], number);
 });
 
+test("the events of a node that nobody is told of are those that the documentation names", () => {
+  const untold = musterAbi.filter(({ type, name, inputs = [] }) => type === "event" && inputs.some((input) => input.indexed && input.name === "node") && !used.some((item) => item.type === "event" && item.name === name));
+  const names = untold.map(({ name }) => name);
+  assert.deepEqual([...names].sort(), ["NodeRated", "WorkAccepted", "WorkerNamed"]);
+  for (const file of ["events", "wait"]) for (const name of names) assert.ok(readFileSync(new URL(`../src/${file}.ts`, import.meta.url), "utf8").includes(`\`${name}\``));
+});
+
 test("all views of the program of reading are actions", () => {
   // The table of contracts/protocol/src/interface/programs.rs lists them.
   const source = readFileSync(new URL("../../../contracts/protocol/src/interface/programs.rs", import.meta.url), "utf8");
@@ -147,6 +155,27 @@ test("lots are the contract's", () => {
   const { lots } = JSON.parse(readFileSync(new URL("../../vectors.json", import.meta.url), "utf8"));
   assert.ok(lots.length > 0);
   for (const { hash, id, lot } of lots) assert.equal(lotOf(hash, BigInt(id)), BigInt(lot));
+});
+
+test("a node of a task's next group opens its next commitment", () => {
+  const word = (n) => toHex(n, { size: 32 });
+  const opening = (n) => ({ id: 1n, node: 7, kind: 0, value: word(n), salt: word(n + 1) });
+  const event = (eventName, args) => ({ eventName, args, blockNumber: 1n, transactionHash: word(9) });
+  const committed = (n) => event("AnswerCommitted", { id: 1n, node: 7, commitment: commitmentOf(opening(n)).slice(0, 50), block: 0n });
+  const revealed = (n) => event("AnswerRevealed", opening(n));
+  const settled = event("GroupSettled", { id: 1n, outcome: 4, startFee: 0n });
+  const first = event("TaskCreated", { id: 1n, fee: 9n, timeLimit: 60, startFeeBps: 200, spec: { ...muster.specOf({ kind: 1 }), redundancy: 3 } });
+  const core = { payment: () => 0n, part: () => 0n };
+  const said = (...events) =>
+    verify({ events: [first, ...events, { ...settled, args: { ...settled.args, outcome: 2 } }], blocks: new Map() }, core).flatMap(({ subject, result, because }) => (subject === "commitment" ? [[result, because]] : []));
+  const ok = ["ok", "The hash of the revealed answer."];
+  const hidden = ["not checkable here", "The node has not revealed its commitment."];
+  const bare = ["wrong", "The node has revealed without a commitment."];
+  assert.deepEqual(said(committed(1), revealed(1), settled, committed(3), revealed(3)), [ok, ok]);
+  assert.deepEqual(said(committed(1), settled, committed(3), revealed(3)), [hidden, ok]);
+  assert.deepEqual(said(committed(1), revealed(1), settled, committed(3)), [ok, hidden]);
+  assert.deepEqual(said(committed(1), revealed(1), settled, revealed(3)), [ok, bare]);
+  assert.deepEqual(said(committed(1), revealed(1), settled, committed(3), revealed(1))[1][0], "wrong");
 });
 
 test("private inputs and results are those of the Rust library", async () => {
@@ -281,6 +310,10 @@ test("query keys are plain JSON, one for each question", () => {
   assert.notDeepEqual(key(1), key(2));
   const { queryKey, staleTime } = resultQueryOptions(one, { address: ADDRESS, id: 3n, stores: ["https://example.org"] });
   assert.deepEqual([queryKey[2].id, queryKey[2].stores, staleTime], ["3", ["https://example.org"], Number.POSITIVE_INFINITY]);
+  // Another key opens another result, and the cache has neither.
+  const opened = ["AGE-SECRET-KEY-1A", "AGE-SECRET-KEY-1B", undefined].map((identity) => JSON.stringify(resultQueryOptions(one, { address: ADDRESS, id: 3n, identity }).queryKey));
+  assert.equal(new Set(opened).size, 3);
+  assert.doesNotMatch(opened.join(), /SECRET/);
 });
 
 // ---------------------------------------------------------------- endpoints
@@ -621,21 +654,23 @@ for (const refusal of REFUSALS) {
   });
 }
 
+/** A row of `pendingTasks`. */
+const pendingTask = (id) => {
+  const empty = ({ type, components }) =>
+    components ? Object.fromEntries(components.map((item) => [item.name, empty(item)])) : /\[/.test(type) ? [] : type === "address" ? ADDRESS : type === "bool" ? false : /^bytes/.test(type) ? toHex(0, { size: Number(type.slice(5)) }) : 0n;
+  return { ...empty({ ...itemOf("pendingTasks").outputs[0], type: "tuple" }), id };
+};
+
 test("who waits with `dispatch` pays for no more draws than its task needs", async () => {
   const drawn = async (ring, validators) => {
     const state = { head: 300, events: [created(1n, 290, 5)], tasks: 1n };
     const sent = [];
-    const task = (id) => {
-      const empty = ({ type, components }) =>
-        components ? Object.fromEntries(components.map((item) => [item.name, empty(item)])) : /\[/.test(type) ? [] : type === "address" ? ADDRESS : type === "bool" ? false : /^bytes/.test(type) ? toHex(0, { size: Number(type.slice(5)) }) : 0n;
-      return { ...empty({ ...itemOf("pendingTasks").outputs[0], type: "tuple" }), id };
-    };
     const eth_call = ({ to, data }) => {
       if (to.toLowerCase() !== ADDRESS) return { error: { code: 3, message: "execution reverted" } };
       const { functionName, args } = decodeFunctionData({ abi: musterAbi, data });
       if (functionName === "dispatch") sent.push(args[0]);
       const list = { pendingTasks: ring, validatorDraws: validators }[functionName];
-      return list ? encodeFunctionResult({ abi: musterAbi, functionName, result: list.map(task) }) : { error: { code: 3, message: "execution reverted: tried" } };
+      return list ? encodeFunctionResult({ abi: musterAbi, functionName, result: list.map(pendingTask) }) : { error: { code: 3, message: "execution reverted: tried" } };
     };
     const endpoint = ledger(state, { eth_call, eth_estimateGas: () => ({ error: { code: 3, message: "execution reverted: tried" } }) });
     const wait = muster.waitForTask(endpoint.client, { address: ADDRESS, id: 1n, dispatch: true, until: "placed", timeout: 20_000 });
@@ -651,6 +686,30 @@ test("who waits with `dispatch` pays for no more draws than its task needs", asy
   assert.equal(await drawn([...others(3), 1n, ...others(3)], []), 4);
   assert.equal(await drawn(others(16), []), 16);
   assert.equal(await drawn([], [...others(3), 1n]), 16);
+});
+
+test("a draw that goes on failing is given up, a wallet's at once", async () => {
+  const word = { code: -32603, message: "the wallet is out of order" };
+  const failing = async (answers) => {
+    const eth_call = ({ to, data }) => {
+      if (to.toLowerCase() !== ADDRESS) return { error: { code: 3, message: "execution reverted" } };
+      const { functionName } = decodeFunctionData({ abi: musterAbi, data });
+      const result = functionName === "dispatch" ? 1 : [pendingTask(1n)];
+      return encodeFunctionResult({ abi: musterAbi, functionName, result });
+    };
+    const endpoint = ledger({ head: 300, events: [created(1n, 290, 5)], tasks: 1n });
+    Object.assign(endpoint.answers, { eth_call, eth_estimateGas: () => "0x5208", ...answers });
+    const begun = Date.now();
+    const error = await muster.waitForTask(endpoint.client, { address: ADDRESS, id: 1n, dispatch: true, timeout: 60_000 }).catch((thrown) => thrown);
+    assert.match(error.message, new RegExp(word.message));
+    return { sendings: endpoint.count("eth_sendTransaction"), estimates: endpoint.count("eth_estimateGas"), time: Date.now() - begun };
+  };
+  const refuse = () => ({ error: word });
+  assert.equal((await failing({ eth_sendTransaction: refuse })).sendings, 1);
+  const { sendings, estimates, time } = await failing({ eth_estimateGas: refuse });
+  assert.deepEqual([sendings, estimates], [0, 16]);
+  // The pauses grow, by a polling interval each time.
+  assert.ok(time > 5 * 120, `${time} ms`);
 });
 
 test("a wait's time can be longer than a timer's", async () => {
@@ -721,6 +780,61 @@ test("a created task is not taken for another that a reorganisation gave its id,
   await assert.rejects(muster.getTask(ledger({ ...state, events: [] }).client, { address: ADDRESS, id: 1n, created: tasks[0] }), muster.TaskNotFoundError);
   const key = (created) => taskQueryOptions(ledger(state).client, { address: ADDRESS, id: 1n, created }).queryKey[2].created;
   assert.deepEqual([key(tasks[0]), key()], [tasks[0].hash, undefined]);
+});
+
+test("a task's query asks for the last blocks alone, and ends for one that is gone", async () => {
+  const state = { head: 300, events: [created(1n, 290, 5)], tasks: 1n };
+  const { client, asked } = ledger(state);
+  const options = taskQueryOptions(client, { address: ADDRESS, id: 1n, deployedIn: 0n });
+  const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  /** The task's status, and the first block that was asked about. */
+  const next = async (head, ...events) => {
+    Object.assign(state, { head, events: [created(1n, 290, 5), ...events] });
+    asked.length = 0;
+    const { status } = await queries.fetchQuery(options);
+    return [status, ...asked.flatMap(({ method, params }) => (method === "eth_getLogs" ? [Number(params[0].fromBlock)] : []))];
+  };
+  assert.deepEqual(await next(300), ["pending", 0]);
+  assert.deepEqual(await next(2_256), ["pending", 290]);
+  assert.deepEqual(await next(2_266), ["pending", 2_000]);
+  assert.deepEqual(await next(2_300, cancelled(1n, 2_290, 6)), ["cancelled", 2_010]);
+  // A node that lags behind, then a reorganisation that undoes the end, then the end in another block.
+  assert.deepEqual((await next(2_000))[0], "pending");
+  assert.deepEqual(await next(2_310), ["pending", 2_044]);
+  assert.deepEqual(await next(2_320, cancelled(1n, 2_315, 6)), ["cancelled", 2_054]);
+  assert.deepEqual(await next(9_000, cancelled(1n, 2_315, 6)), ["cancelled", 2_064]);
+  assert.deepEqual(await next(9_001, cancelled(1n, 2_315, 6)), ["cancelled", 8_744]);
+  queries.clear();
+  const again = (error, errorUpdateCount) => options.refetchInterval({ state: { error, errorUpdateCount } });
+  const task = await muster.getTask(client, { address: ADDRESS, id: 1n, fromBlock: 0n });
+  assert.deepEqual([again(null, 0), again(new muster.TaskGoneError(task), 1)], [client.pollingInterval, false]);
+  // At first the endpoint may lack it still.
+  const none = new muster.TaskNotFoundError(1n, 0n);
+  assert.deepEqual([again(none, 1), again(none, 4), again(new Error("an outage"), 9)], [client.pollingInterval, false, client.pollingInterval]);
+});
+
+test("of a bundle's events only the sender's count", async () => {
+  const other = `0x${"22".repeat(20)}`;
+  const spec = (input) => muster.specOf({ kind: 1, input });
+  const refused = (creator, place) => ({ eventName: "TaskRefused", block: 290, transaction: 5, args: { creator, place, fee: 9n, reason: "0x" } });
+  const events = [created(1n, 290, 5, { creator: other }), created(2n, 290, 5, { spec: spec("a") }), refused(other, 0), refused(SENDER, 1), created(3n, 290, 5, { spec: spec("b") }), created(4n, 290, 5, { creator: other })];
+  const sent = (own) => {
+    const endpoint = ledger({ head: 300, events: own, tasks: 4n });
+    const eth_call = ({ data }) => {
+      const { functionName } = decodeFunctionData({ abi: musterAbi, data });
+      return encodeFunctionResult({ abi: musterAbi, functionName, result: functionName === "createTask" ? 2n : [2n, 0n, 3n] });
+    };
+    Object.assign(endpoint.answers, { eth_call, eth_estimateGas: () => "0x5208", eth_sendTransaction: () => toHex(5, { size: 32 }) });
+    return endpoint.client;
+  };
+  const call = { address: ADDRESS, account: SENDER };
+  const { id } = await muster.createTask(sent(events.filter(({ args }) => args.id !== 3n)), { ...call, kind: 1, input: "a", value: 9n });
+  assert.equal(id, 2n);
+  const task = (input) => ({ kind: 1, input, value: 9n });
+  const { tasks } = await muster.createTasks(sent(events), { ...call, tasks: [task("a"), task("c"), task("b")], atomic: false });
+  assert.deepEqual(tasks.map((created) => created?.id), [2n, undefined, 3n]);
+  const nothing = sent(events.filter(({ args }) => args.creator === other));
+  await assert.rejects(muster.createTask(nothing, { ...call, kind: 1, input: "a", value: 9n }), muster.NotCreatedError);
 });
 
 // ---------------------------------------------------------------- before money moves

@@ -60,7 +60,7 @@ after(() => network?.stop());
 
 test("what is packed", () => {
   const root = join(project, "node_modules/muster-client");
-  assert.deepEqual(readdirSync(root).sort(), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json", "src", "state"]);
+  assert.deepEqual(readdirSync(root).sort(), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "THIRD-PARTY.txt", "dist", "package.json", "src", "state"]);
   const installed = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   assert.equal(installed.version, version);
   // viem, and the dependencies of single entries; for tests the node, in exactly this version.

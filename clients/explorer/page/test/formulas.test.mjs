@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { deserialize, serialize } from "node:v8";
+import { encodeAbiParameters, encodeEventTopics } from "viem";
+import { musterAbi } from "muster-client/abi";
 import { modules } from "./formulas.mjs";
 
 let page;
@@ -321,4 +323,31 @@ test("an open view is drawn anew where a reorganisation leaves as many events", 
   } finally {
     names.forEach((name, i) => (globalThis[name] = before[i]));
   }
+});
+
+test("of a bundle's tasks the account's own is shown", () => {
+  const [own, other, muster] = ["11", "22", "5a"].map((byte) => `0x${byte.repeat(20)}`);
+  const created = (id, creator, address = muster) => {
+    const { inputs } = musterAbi.find(({ type, name }) => type === "event" && name === "TaskCreated");
+    const spec = { kind: 1, units: 1, vram: 0, gpu: 0, redundancy: 0, flags: 0, inputDigest: `0x${"00".repeat(32)}`, models: [] };
+    const data = encodeAbiParameters(inputs.slice(2), [9n, 60, 120, 200, 5n, spec]);
+    return { address, data, topics: encodeEventTopics({ abi: musterAbi, eventName: "TaskCreated", args: { id, creator } }) };
+  };
+  const logs = [created(1n, other), created(2n, own, other), created(3n, own), created(4n, other)];
+  assert.equal(page.createdBy(own, muster, logs), 3n);
+  assert.equal(page.createdBy(own, muster, logs.slice(0, 2)), undefined);
+});
+
+test("a late task can be ended while it runs, and once its answer is committed to", () => {
+  const offered = (status, deadline = 100n) => page.expiryOf({ status, deadline }, 200);
+  assert.deepEqual([0, 1, 2, 3, 4, 5, 6].map((status) => offered(status)?.label), [undefined, undefined, undefined, "End it as too late", "End it as not revealed", undefined, undefined]);
+  assert.match(offered(3).explains, /silent beyond the deadline/);
+  assert.match(offered(3, 300n).explains, /once its deadline has passed/);
+  assert.match(offered(4).explains, /sampleWindow/);
+});
+
+test("a rated task is paid for as many nodes as its account's profile allows", async () => {
+  const of = (policy, account, most = 9) => page.paymentsOf({ readContract: async ({ functionName, args }) => [{ most: functionName === "profile" && args[0] === "0xa" ? most : assert.fail() }] }, "0x5a", policy, account);
+  assert.deepEqual(await Promise.all([0, 1, 2].map((policy) => of(policy, "0xa"))), [1n, 1n, 3n]);
+  assert.deepEqual([await of(3, "0xa"), await of(3, "0xa", 0), await of(3, undefined)], [9n, 7n, 7n]);
 });

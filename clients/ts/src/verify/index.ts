@@ -166,25 +166,23 @@ function starts(facts: Facts, timeLimit: number, note: Note): void {
   }
 }
 
-/** Revealed answers match their commitments. */
+/** Revealed answers match their commitments: each with its node's last one, for a node may be in a task's next group, too. */
 function commitments({ events }: Facts, core: Core, images: number, note: Note): void {
-  const opened = named(events, "AnswerRevealed");
-  for (const { args } of named(events, "AnswerCommitted")) {
-    const opening = opened.find(({ args: { node } }) => node === args.node);
-    if (!opening) {
-      note("commitment", undefined, "The node has not revealed its commitment.", args.node);
-      continue;
-    }
-    const { id, node, kind, value, salt } = opening.args;
-    const holds = sliceHex(commitmentOf({ id, node, kind, value, salt }), 0, 24) === args.commitment;
-    const fits = kind !== ANSWER || images === 0 || core.hasImages(value, images);
-    note("commitment", holds && fits, fits ? "The hash of the revealed answer." : `Not one perceptual hash for each of ${images} images.`, node);
-  }
-  for (const { args } of opened) {
-    if (!events.some((event) => event.eventName === "AnswerCommitted" && event.args.node === args.node)) {
-      note("commitment", false, "The node has revealed without a commitment.", args.node);
+  const closed = new Map<number, Hex>();
+  const hidden = (node: number) => note("commitment", undefined, "The node has not revealed its commitment.", node);
+  for (const { eventName, args } of events) {
+    if (eventName === "AnswerCommitted") {
+      if (closed.has(args.node)) hidden(args.node);
+      closed.set(args.node, args.commitment);
+    } else if (eventName === "AnswerRevealed") {
+      const { node, kind, value } = args;
+      const holds = sliceHex(commitmentOf(args), 0, 24) === closed.get(node);
+      const fits = kind !== ANSWER || images === 0 || core.hasImages(value, images);
+      const of = closed.delete(node) ? "The hash of the revealed answer." : "The node has revealed without a commitment.";
+      note("commitment", holds && fits, fits ? of : `Not one perceptual hash for each of ${images} images.`, node);
     }
   }
+  for (const node of closed.keys()) hidden(node);
 }
 
 /** The lot that decides whether a task is validated. */

@@ -2,12 +2,14 @@
 import { digestOf, modelId } from "muster-client";
 import { musterAbi } from "muster-client/abi";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Address, formatEther, parseEther, parseEventLogs } from "viem";
+import { type Address, formatEther, parseEther } from "viem";
 import { ask, list } from "../api";
 import { config } from "../config";
+import { createdBy } from "../created";
 import { KIND, POLICY, count, duration, money } from "../format";
 import { useAsked } from "../live";
 import { groupsWanted, gpuName } from "../names";
+import { paymentsOf } from "../payments";
 import { AccountLink, Answer, Figure, Figures, Hex, NodeLink, TaskLink, Typed } from "../parts";
 import { chainClient, connect, disconnect, isElsewhere, refusal, switchChain, useWallet } from "../wallet";
 import { type Deed, Act as Doing, Withdraw } from "./acts";
@@ -113,9 +115,6 @@ interface Terms {
   least: bigint;
 }
 
-/** How many payments a policy takes: of a rated task as many as its group may have, 7 unless the account's profile says otherwise. */
-const PAYMENTS = [1n, 1n, 3n, 7n];
-
 function Create() {
   const [kind, setKind] = useState(1);
   const [units, setUnits] = useState(1);
@@ -134,8 +133,10 @@ function Create() {
     setTerms(undefined);
     const client = chainClient();
     if (!client) return setTerms("Connect a wallet to see the least fee.");
-    void client.readContract({ address: config.muster as Address, abi: musterAbi, functionName: "estimate", args: [kind, units] }).then(
-      ([estimated, timeLimit, least]) => gone || setTerms({ estimated, timeLimit, least: least * PAYMENTS[policy]! }),
+    const muster = config.muster as Address;
+    const asked = [client.readContract({ address: muster, abi: musterAbi, functionName: "estimate", args: [kind, units] }), paymentsOf(client, muster, policy, account)] as const;
+    void Promise.all(asked).then(
+      ([[estimated, timeLimit, least], payments]) => gone || setTerms({ estimated, timeLimit, least: least * payments }),
       (error: unknown) => gone || setTerms(refusal(error)),
     );
     return () => void (gone = true);
@@ -154,9 +155,9 @@ function Create() {
       args: [spec],
       value,
       before: () => store(file.bytes, digest!),
-      onDone: (receipt) => {
-        const [event] = parseEventLogs({ abi: musterAbi, eventName: "TaskCreated", logs: receipt.logs });
-        if (event) setCreated({ id: event.args.id, stored: config.upload ? "Its input is stored." : `Nodes look for the input under the name ${digest!.slice(2)}.` });
+      onDone: ({ logs }, sender) => {
+        const id = createdBy(sender, config.muster as Address, logs);
+        if (id !== undefined) setCreated({ id, stored: config.upload ? "Its input is stored." : `Nodes look for the input under the name ${digest!.slice(2)}.` });
       },
     };
   };

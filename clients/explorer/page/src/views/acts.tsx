@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Address, Hash, TransactionReceipt } from "viem";
 import type { Row } from "../api";
 import { config } from "../config";
+import { expiryOf } from "../expiry";
 import { count, money } from "../format";
 import { useNow } from "../live";
 import { TxLink } from "../parts";
@@ -13,7 +14,7 @@ import { type Call, type Price, isElsewhere, outcome, prepare, send, useWallet }
 /** A call, and what belongs to it: to be done before it is sent, and when it is mined. */
 export interface Deed extends Call {
   before?: () => Promise<void>;
-  onDone?: (receipt: TransactionReceipt) => void;
+  onDone?: (receipt: TransactionReceipt, account: Address) => void;
 }
 
 /** A call that is tried; `of` says which one, of which account, on which chain. */
@@ -73,7 +74,7 @@ export function Act({ label, call, explains, disabled }: { label: string; call: 
       const unknown = () => say({ said: "Sent, and its outcome is not known yet: look at the transaction before you send again.", bad: true, open: true, hash });
       const receipt = await outcome(transaction, unknown, gone.signal);
       say({ said: "It is mined.", hash: receipt.transactionHash });
-      deed.onDone?.(receipt);
+      deed.onDone?.(receipt, account);
     } catch (error) {
       say({ said: (error as Error).message, bad: true, hash });
     }
@@ -132,11 +133,11 @@ export function TaskActs({ task, validations }: { task: Row<"tasks">; validation
   const now = useNow();
   if (!isPossible()) return null;
   const group = validations.find(({ open }) => open);
-  const isLate = task.status === 3 && Number(task.deadline) < now;
+  const expiry = expiryOf(task, now);
   const isCreator = account?.toLowerCase() === task.creator;
   const acts = [
     task.status === 1 && <Act key="dispatch" label="Have it drawn" call={() => ({ functionName: "dispatch", args: [16] })} explains={`Anybody may, once block ${count(task.drawBlock)} is there: it draws the tasks that are due, this one among them.`} />,
-    task.status === 3 && <Act key="expire" label="End it as too late" call={() => ({ functionName: "expire", args: [task.node, task.id] })} explains={isLate ? "Its node is silent beyond the deadline. Anybody may, and earns the start fee." : "Anybody may, once its deadline has passed."} />,
+    expiry && <Act key="expire" label={expiry.label} call={() => ({ functionName: "expire", args: [task.node, task.id] })} explains={expiry.explains} />,
     task.status === 2 && isCreator && <Act key="cancel" label="Take it out of the queue" call={() => ({ functionName: "cancel", args: [task.id, task.ticket] })} explains="Only its creator may; the start fee is kept." />,
     task.status === 2 && <Act key="expireQueued" label="End it as queued too long" call={() => ({ functionName: "expireQueued", args: [task.id, task.ticket] })} explains="Anybody may, when its time in the queue is over." />,
     task.status === 4 && <Act key="validate" label="Have it checked" call={() => ({ functionName: "validate", args: [task.id, task.node] })} explains="Anybody may, if the hash has chosen it, and earns the start fee." />,
