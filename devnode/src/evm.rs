@@ -1,6 +1,7 @@
 //! Transactions and calls on a [`State`].
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use revm::interpreter::{CallInputs, InterpreterResult, SharedMemory};
 use revm::primitives::{Address, Bytes, B256};
@@ -23,7 +24,12 @@ pub use crate::transaction::{BlockCtx, Config, Outcome, Status, StylusFrame, TxC
 pub struct Evm {
     config: Config,
     callees: Arc<dyn Callees>,
+    /// The longest that a call, an estimate's attempt or a trace runs.
+    limit: Duration,
 }
+
+/// go-ethereum's limit of a call.
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// Whether Ethereum or Arbitrum has a precompile at an address, in any version known here.
 pub(crate) fn is_precompile(address: &Address) -> bool {
@@ -45,7 +51,7 @@ impl Evm {
             ));
         }
         let callees = Arc::new(ModuleCache::new(config.debug)?);
-        Ok(Self { config, callees })
+        Ok(Self { config, callees, limit: LIMIT })
     }
 
     /// The rules in force.
@@ -93,7 +99,7 @@ impl Evm {
         let parent = block.recent_hashes.last().map_or(B256::ZERO, |(_, hash)| *hash);
         state.start_block(block.l2_number, block.l1_number, parent);
         self.remember(state, block.recent_hashes);
-        exec::transact(&self.config, &self.callees, state, block, tx)
+        exec::transact(&self.config, &self.callees, state, block, tx, self.limit)
     }
 }
 
@@ -122,5 +128,38 @@ impl Callees for ModuleCache {
         code: (B256, Bytes),
     ) -> (Box<Exec>, InterpreterResult) {
         run::run(self, exec, depth, memory, inputs, code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_or_a_trace_ends_at_its_limit_and_a_transaction_does_not() {
+        let mut evm = Evm::new(Config::default()).unwrap();
+        let block = BlockCtx {
+            l2_number: 1,
+            l1_number: 1,
+            timestamp: 1,
+            base_fee: 0,
+            gas_limit: 1 << 50,
+            coinbase: BATCH_POSTER,
+            prevrandao: B256::ZERO,
+            recent_hashes: &[],
+            moved_precompiles: &[],
+        };
+        let tx = TxCtx { to: Some(Address::repeat_byte(7)), gas_limit: 100_000, ..TxCtx::default() };
+        let call = TxCtx { is_call: true, ..tx.clone() };
+        let trace = TxCtx { trace: TraceRequest::Accessed, ..tx.clone() };
+        let mut state = State::default();
+        assert!(evm.call(&state, &block, &call).is_ok());
+        evm.limit = Duration::ZERO;
+        for timed in [call, trace] {
+            let error = evm.call(&state, &block, &timed).unwrap_err();
+            assert_eq!(error, TxError::TimedOut(Duration::ZERO));
+        }
+        assert!(evm.transact(&mut state, &block, &tx).is_ok());
+        assert_eq!(TxError::TimedOut(LIMIT).to_string(), "execution aborted (timeout = 5s)");
     }
 }

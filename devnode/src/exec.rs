@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use revm::context::{BlockEnv, CfgEnv, Context, Journal, JournalTr, LocalContext, LocalContextTr, TxEnv};
 use revm::context_interface::cfg::GasParams;
@@ -116,6 +117,10 @@ pub(crate) struct Exec {
     pub opcode: u8,
     pub stylus: Vec<StylusFrame>,
     pub tracer: Option<Tracer>,
+    /// When it is given up. A transaction in a block never is: its gas bounds it, and every node must find the same.
+    deadline: Option<Instant>,
+    /// Whether it was given up: all that it did since is void.
+    overdue: bool,
 }
 
 /// revm's rules of an ArbOS version.
@@ -209,12 +214,17 @@ pub(crate) fn transact(
     state: &mut State,
     block: &BlockCtx,
     tx: &TxCtx,
+    limit: Duration,
 ) -> Result<Outcome, TxError> {
     let upfront = check(config, state, block, tx)?;
     let spec = spec(config.arbos);
     let (intrinsic, floor) = fixed_gas(state, tx, spec)?;
 
     let mut exec = open(config, callees, state.clone(), block, tx, spec);
+    // A copy waits for its endpoint, which has limits of its own.
+    if (tx.is_call || tx.trace != TraceRequest::Nothing) && !state.is_copy() {
+        exec.deadline = Instant::now().checked_add(limit);
+    }
     let journal = &mut exec.ctx.journaled_state;
     // ArbOS reads and writes its own storage throughout; its account stays although it has no balance.
     never(journal.load_account(ARBOS_STATE));
@@ -240,6 +250,9 @@ pub(crate) fn transact(
     let memory = SharedMemory::new_with_buffer(exec.ctx.local.shared_memory_buffer().clone());
     let input = first_frame(&mut exec, tx, gas_left);
     let (mut exec, result) = frame(exec, FrameInit { depth: 0, memory, frame_input: input });
+    if exec.overdue {
+        return Err(TxError::TimedOut(limit));
+    }
     let created = match &result {
         FrameResult::Create(outcome) if result.instruction_result().is_ok() => outcome.address,
         _ => None,
@@ -456,6 +469,8 @@ fn open(config: &Config, callees: &Arc<dyn Callees>, state: State, block: &Block
         opcode: 0,
         stylus: vec![],
         tracer: Tracer::new(tx.trace),
+        deadline: None,
+        overdue: false,
     })
 }
 
@@ -573,6 +588,12 @@ impl Exec {
         known.then_some(usual)
     }
 
+    /// Whether the time for it is over. Looked at where work begins that gas bounds loosely, or not at all.
+    pub(crate) fn is_overdue(&mut self) -> bool {
+        self.overdue = self.overdue || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        self.overdue
+    }
+
     /// One word of ArbOS's own storage.
     pub(crate) fn arbos_load(&mut self, slot: U256) -> U256 {
         never(self.ctx.journaled_state.sload(ARBOS_STATE, slot)).data
@@ -663,6 +684,9 @@ fn run_call(
     mut inputs: Box<CallInputs>,
 ) -> (Box<Exec>, InterpreterResult) {
     let gas = Gas::new(inputs.gas_limit);
+    if exec.is_overdue() {
+        return (exec, finish(InstructionResult::OutOfGas, gas));
+    }
     if depth > MAX_DEPTH {
         return (exec, finish(InstructionResult::CallTooDeep, gas));
     }
@@ -781,6 +805,9 @@ fn run_create(
     inputs: Box<CreateInputs>,
 ) -> (Box<Exec>, InterpreterResult, Option<Address>) {
     let gas = Gas::new(inputs.gas_limit());
+    if exec.is_overdue() {
+        return (exec, finish(InstructionResult::OutOfGas, gas), None);
+    }
     if depth > MAX_DEPTH {
         return (exec, finish(InstructionResult::CallTooDeep, gas), None);
     }

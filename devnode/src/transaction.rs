@@ -1,6 +1,7 @@
 //! Transactions and calls, the block and the rules that they run under, and their outcomes.
 
 use std::fmt;
+use std::time::Duration;
 
 use alloy_eips::eip7702::SignedAuthorization;
 use revm::primitives::{address, Address, Bytes, Log, B256, U256};
@@ -159,6 +160,8 @@ pub enum TxError {
     Overflow,
     /// The endpoint of the chain that this one is a copy of did not give needed data.
     Unread(String),
+    /// A call, an estimate or a trace ran for longer than this.
+    TimedOut(Duration),
 }
 
 impl fmt::Display for TxError {
@@ -190,6 +193,7 @@ impl fmt::Display for TxError {
             }
             Self::Overflow => write!(f, "gas uint64 overflow"),
             Self::Unread(reason) => write!(f, "{reason}"),
+            Self::TimedOut(limit) => write!(f, "execution aborted (timeout = {limit:?})"),
         }
     }
 }

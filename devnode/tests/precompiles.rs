@@ -440,3 +440,22 @@ fn blobs_and_debug_precompiles_are_absent_where_they_must_be() {
     assert!(Evm::new(Config { arbos: 31, ..Config::default() }).is_err());
     assert!(Evm::new(Config { arbos: 62, ..Config::default() }).is_err());
 }
+
+/// An owner lists them without gas, in a transaction too.
+#[test]
+fn there_are_no_more_owners_than_can_be_listed_without_gas() {
+    alloy_sol_types::sol! {
+        function addChainOwner(address owner) external;
+    }
+    let mut chain = Chain::new();
+    own(&mut chain);
+    let statuses: Vec<Status> = (0x1000u16..0x1000 + 300)
+        .map(|n| {
+            let owner = Address::left_padding_from(&n.to_be_bytes());
+            chain.send(ARB_OWNER, addChainOwnerCall { owner }.abi_encode()).status
+        })
+        .collect();
+    assert_eq!((&statuses[0], &statuses[299]), (&Status::Success, &Status::Revert));
+    let listed = ok(chain.send(ARB_OWNER, getAllChainOwnersCall {}.abi_encode())).output;
+    assert_eq!(getAllChainOwnersCall::abi_decode_returns(&listed).unwrap().len(), 256);
+}

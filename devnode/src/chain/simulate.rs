@@ -37,7 +37,7 @@ fn code_of(error: &TxError) -> i32 {
         TxError::InitCodeTooLarge { .. } => -38025,
         TxError::FeeCapTooLow { .. } | TxError::Overflow => -32602,
         TxError::NonceMax { .. } => -32603,
-        TxError::Unread(_) => -32000,
+        TxError::Unread(_) | TxError::TimedOut(_) => -32000,
     }
 }
 

@@ -79,8 +79,8 @@ pub(crate) struct Context {
 /// Threads for methods. Each method runs on a thread of its own. Its kind decides how many run at a time, so that a short read finds a
 /// thread, and a processor, however many long ones wait.
 struct Workers {
-    heavy: Semaphore,
-    writers: Semaphore,
+    heavy: Arc<Semaphore>,
+    writers: Arc<Semaphore>,
 }
 
 impl Context {
@@ -92,15 +92,15 @@ impl Context {
             version: version.into(),
             patience,
             workers: Arc::new(Workers {
-                heavy: Semaphore::new(processors),
+                heavy: Arc::new(Semaphore::new(processors)),
                 // They run one after the other anyway.
-                writers: Semaphore::new(2),
+                writers: Arc::new(Semaphore::new(2)),
             }),
         }
     }
 
     /// The queue a method stands in; `None` for one that is short.
-    fn queue(&self, method: &str) -> Option<&Semaphore> {
+    fn queue(&self, method: &str) -> Option<&Arc<Semaphore>> {
         match method {
             "eth_call"
             | "eth_estimateGas"
@@ -257,14 +257,17 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
     loop {
         let outcome = {
             let (copy, method, params) = (context.clone(), method.to_owned(), params.clone());
-            let _turn = match context.queue(&method) {
+            let turn = match context.queue(&method) {
                 // Nobody closes it.
-                Some(queue) => queue.acquire().await.ok(),
+                Some(queue) => Arc::clone(queue).acquire_owned().await.ok(),
                 None => None,
             };
-            tokio::task::spawn_blocking(move || dispatch(&copy, &method, params))
-                .await
-                .map_err(|_| RpcError::internal("method handler crashed"))?
+            let work = tokio::task::spawn_blocking(move || {
+                // The work goes on when its client hangs up, so it keeps its place until it ends.
+                let _turn = turn;
+                dispatch(&copy, &method, params)
+            });
+            work.await.map_err(|_| RpcError::internal("method handler crashed"))?
         };
         match outcome {
             Err(failure::Failure::NonceTooHigh(_)) if waits && Instant::now() < deadline => {
@@ -292,4 +295,25 @@ fn dispatch(context: &Context, method: &str, params: Params) -> Result<Box<RawVa
 
 fn raw<T: Serialize>(value: &T) -> Result<Box<RawValue>, RpcError> {
     to_raw_value(value).map_err(RpcError::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_hangs_up_keeps_its_place_until_its_work_ends() {
+        let context = Context::new(Chain::new(crate::chain::Config::default()).unwrap(), "test", Patience::default());
+        let heavy = Arc::clone(&context.workers.heavy);
+        let all = heavy.available_permits();
+        // jumpdest, push0, jump: until all gas is gone.
+        let to = "0x7700000000000000000000000000000000000077";
+        let params = format!(r#"[{{"to":"{to}"}},"latest",{{"{to}":{{"code":"0x5b5f56"}}}}]"#);
+        let params = RawValue::from_string(params).unwrap();
+        let hung_up = tokio::time::timeout(Duration::ZERO, run(&context, "eth_call", Some(&*params))).await;
+        assert!(hung_up.is_err());
+        assert_eq!(heavy.available_permits(), all - 1);
+        let freed = tokio::time::timeout(Duration::from_mins(1), heavy.acquire_many(u32::try_from(all).unwrap())).await;
+        assert!(freed.is_ok());
+    }
 }
