@@ -34,6 +34,18 @@ for (const [code, clientsCode] of [[0, 0], [1, 0], [0, 1]]) {
   });
 }
 
+test("after a change, clippy reads the packages that are asked for, and the tests of the sources run", () => {
+  write("script/lint", 'printf "%s\\n" "$@" >linted');
+  write("test/changed.mjs", 'console.log("package muster-tests\\npackage muster-core\\nsources")');
+  write("rpc", "echo 'the executable says this'");
+  const { status, stdout, stderr } = spawnSync("script/test", ["--changed", "HEAD"], options);
+  assert.equal(status, 0, stdout + stderr);
+  assert.equal(readFileSync(join(folder, "linted"), "utf8"), "--packages\nmuster-tests\nmuster-core\n");
+  assert.match(stdout, /the executable says this/);
+  assert.match(stdout, /^script sources /m);
+  assert.doesNotMatch(stdout, /^script gas /m);
+});
+
 test("ended early, nothing goes on", async () => {
   // Both wait for ever; the clients end what they have begun.
   write("rpc", "sleep 1000 &\necho $! >rpc.begun\nwait");

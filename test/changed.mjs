@@ -1,5 +1,5 @@
 // The tests that a change asks for, for `script/test --changed`: node test/changed.mjs BASE prints lines `package NAME`, `client NAME` (one
-// of test/clients/run.sh) and `gas`, or `all`.
+// of test/clients/run.sh), `sources` if anything changed, and `gas`, or `all`.
 //
 // A package is tested if a file of it changed, if it depends on one that did, however far, or if its sources name a file that changed. A page of the
 // documentation is named by many and read by the tests of `muster-cli` alone.
@@ -17,8 +17,9 @@ const ALL = [
 const CLIENTS = [
   [/^clients\/ts\//, ["examples", "package", "page", "release"]],
   [/^clients\/react\//, ["package"]],
-  [/^(test\/release|script\/npm|\.github|clients\/(agent|explorer)\/deploy)\//, ["release"]],
-  [/^(script\/(release|workflows\.mjs)|\.dockerignore|CHANGELOG\.md|SECURITY\.md|LICENSE-\w+)$/, ["release"]],
+  [/^(test\/release|script\/npm|\.github|clients\/(agent|cli|explorer)\/deploy)\//, ["release"]],
+  [/^script\/npm\/licences\.mjs$/, ["page"]],
+  [/^(script\/(crates|release|workflows\.mjs)|docs\/(applications|releases)\.md|README\.md|\.dockerignore|CHANGELOG\.md|SECURITY\.md|LICENSE-\w+)$/, ["release"]],
   [/^clients\/(verifier|replayer)\//, ["package", "page"]],
   [/^clients\/explorer\/indexer\//, ["indexer", "page"]],
   [/^docs\/explorer\.md$/, ["indexer"]],
@@ -50,8 +51,10 @@ export function ask(files, packages, mentions) {
     }
     if (owners.length) changed.add(owners[0].name);
     if (file.endsWith(".rs") || basename(file) === "Cargo.toml") continue;
+    // Without an ending it may be any word of the sources, so it counts with its folder alone.
+    const named = basename(file).includes(".") ? basename(file) : file.split("/").slice(-2).join("/");
     for (const { name, dir } of packages) {
-      const how = name === owners[0]?.name ? undefined : mentions(dir, basename(file));
+      const how = name === owners[0]?.name ? undefined : mentions(dir, named);
       if (how) (how === "compiled" ? changed : read).add(name);
     }
   }
@@ -61,7 +64,7 @@ export function ask(files, packages, mentions) {
     for (const other of packages) if (other.needs.includes(name) && !changed.has(other.name)) changed.add(other.name), code.push(other.name);
   }
   const tested = packages.filter(({ name, tests }) => changed.has(name) || read.has(name) || tests.some((other) => changed.has(other)));
-  return { all: false, packages: tested.map(({ name }) => name).sort(), clients: [...clients], gas: changed.has("muster-bench") };
+  return { all: false, packages: tested.map(({ name }) => name).sort(), clients: [...clients], sources: files.length > 0, gas: changed.has("muster-bench") };
 }
 
 function main(base) {
@@ -92,7 +95,7 @@ function main(base) {
   if (asked.all) return console.log("all");
   for (const name of asked.packages) console.log(`package ${name}`);
   for (const name of asked.clients) console.log(`client ${name}`);
-  if (asked.gas) console.log("gas");
+  for (const job of ["sources", "gas"]) if (asked[job]) console.log(job);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) main(process.argv[2] ?? "HEAD");

@@ -13,7 +13,7 @@ const packages = [
   { name: "muster-bench", dir: "test/bench", needs: ["protocol"], tests: [] },
   { name: "muster-cli", dir: "script/cli", needs: [], tests: [] },
 ];
-const mentioned = { "test/suite": { "Application.sol": "named" }, "test/model": { "table.json": "compiled" }, "contracts/core": { "gas.md": "named" } };
+const mentioned = { "test/suite": { "Application.sol": "named" }, "test/model": { "table.json": "compiled" }, "contracts/core": { "gas.md": "named", run: "named" }, "script/cli": { "script/demo": "named" } };
 const of = (...files) => ask(files, packages, (dir, name) => mentioned[dir]?.[name]);
 
 test("a package is tested with all that are made of it", () => {
@@ -37,13 +37,21 @@ test("a file in no package asks for the tests of those that name it, a page for 
   assert.deepEqual(of("docs/generated/gas.md").packages, ["muster-cli"]);
   assert.deepEqual(of("docs/explorer.md").clients, ["indexer", "site"]);
   assert.deepEqual(of("test/solidity/Unknown.sol").packages, []);
+  // Names without an ending are words of many sources.
+  assert.deepEqual(of(".ci/run").packages, []);
+  assert.deepEqual(of("script/demo").packages, ["muster-cli"]);
+});
+
+test("any change asks for the tests of the sources", () => {
+  for (const file of [".ci/run", "docs/generated/gas.md", "contracts/core/src/lib.rs"]) assert.equal(of(file).sources, true, file);
+  assert.equal(of().sources, false);
 });
 
 test("clients are tested by what they are made of", () => {
   const asked = of("clients/explorer/indexer/src/index.ts", "clients/agent/executors/hash.py");
   assert.deepEqual(asked.clients, ["indexer", "page", "executors"]);
   assert.deepEqual(asked.packages, ["agent"]);
-  for (const file of ["script/npm/release.mjs", ".github/workflows/ci.yml", ".dockerignore", "CHANGELOG.md"]) assert.deepEqual(of(file).clients, ["release"], file);
+  for (const file of ["script/npm/release.mjs", ".github/workflows/ci.yml", ".dockerignore", "CHANGELOG.md", "README.md", "script/crates", "clients/cli/deploy/muster.env"]) assert.deepEqual(of(file).clients, ["release"], file);
 });
 
 test("what everything depends on asks for everything", () => {

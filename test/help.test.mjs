@@ -1,5 +1,5 @@
 // node --test test/help.test.mjs
-// Every script of script/ answers --help with its head, and script/demo refuses a wrong flag, before anything is installed or built.
+// Every script of script/ answers --help with its head, and wrong flags are refused, before anything is installed or built.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = join(root, "script");
 const shell = /^#!(\/bin\/sh|\/usr\/bin\/env bash)\n/;
-const scripts = readdirSync(folder).filter((name) => statSync(join(folder, name)).isFile() && shell.test(readFileSync(join(folder, name), "utf8")));
+const scripts = readdirSync(folder).filter((name) => statSync(join(folder, name)).isFile() && shell.test(readFileSync(join(folder, name), "utf8"))).concat("npm/publish");
 
 /** Calls a script from another folder, where every tool that builds or installs fails and says so. */
 function call(name, ...args) {
@@ -38,6 +38,14 @@ test("every script answers --help with its head", () => {
       const { status, stdout, stderr } = call(name, flag);
       assert.deepEqual({ name, status, stdout, stderr }, { name, status: 0, stdout: head, stderr: "" });
     }
+  }
+});
+
+test("script/release without a flag's value answers with its head", () => {
+  for (const flag of ["--part", "--out", "--built"]) {
+    const { status, stdout, stderr } = call("release", flag);
+    assert.deepEqual([status, stdout], [2, ""]);
+    assert.match(stderr, /^Builds what is published /);
   }
 });
 

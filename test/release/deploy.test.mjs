@@ -21,6 +21,7 @@ const read = (path) => readFileSync(join(root, path), "utf8");
 const work = mkdtempSync(join(tmpdir(), "muster-deploy-"));
 after(() => rmSync(work, { recursive: true }));
 const AGENT = "clients/agent/deploy";
+const CLI = "clients/cli/deploy";
 const EXPLORER = "clients/explorer/deploy";
 /** Whether a command is there. */
 const has = (command) => spawnSync("sh", ["-c", `command -v ${command}`]).status === 0;
@@ -38,9 +39,10 @@ const unit = (text) => {
   return found;
 };
 
+const ignore = dockerignore({ ignorecase: false }).add(read(".dockerignore"));
+const kept = (path) => !ignore.ignores(path);
+
 test("an image is built from sources alone", () => {
-  const ignore = dockerignore({ ignorecase: false }).add(read(".dockerignore"));
-  const kept = (path) => !ignore.ignores(path);
   for (const path of [
     ".env", ".git/config", ".muster/keystore/gpu0", "target/debug/muster", "build/admin.wasm", "deployments/421614.json", "node_modules/a/index.js",
     "clients/ts/node_modules/viem/index.js", "clients/explorer/page/dist/index.html", "clients/ts/state/chain.json", "test/suite/.env", "sim/target/x",
@@ -74,6 +76,9 @@ test("the agent's container: its user, its folders, and an address that can be r
   for (const folder of JSON.parse(of("VOLUME")[0])) assert.match(users, new RegExp(`install -d -o muster -g muster [^&]*${folder}`), folder);
   const [listen] = of("ENV").map((line) => /^MUSTER_AGENT_LISTEN=(.*)$/.exec(line)[1]);
   const port = of("EXPOSE")[0];
+  const [, licences] = /node (\S+) muster-agent >\/out\/THIRD-PARTY\.txt/.exec(users);
+  assert.ok(kept(licences));
+  assert.ok(of("COPY").some((line) => line.startsWith("--from=build /out/THIRD-PARTY.txt ")));
   assert.equal(listen, `0.0.0.0:${port}`);
 
   const { services, volumes } = parse(read(`${AGENT}/compose.yaml`));
@@ -128,6 +133,8 @@ test("the explorer's container", () => {
   const [port] = of("EXPOSE");
   assert.match(of("CMD").at(-1), new RegExp(`--port ${port} --hostname 0\\.0\\.0\\.0`));
   assert.match(of("HEALTHCHECK")[0], new RegExp(`127\\.0\\.0\\.1:${port}/health`));
+  // The archive, THIRD-PARTY.txt included.
+  assert.equal(of("COPY").at(-1), ". /muster");
   for (const path of of("COPY")[0].split(" ").slice(0, -1)) assert.ok(existsSync(join(root, path)), path);
   const compose = parse(read(`${EXPLORER}/compose.yaml`), { merge: true });
   const { services, volumes } = compose;
@@ -259,14 +266,13 @@ test("the unit: systemd reads it, its user and folders are made, and it may writ
 });
 
 test("the files of both archives are those of the repository", () => {
-  for (const folder of [AGENT, EXPLORER]) {
+  for (const folder of [AGENT, CLI, EXPLORER]) {
     const kept = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", folder], { cwd: root, encoding: "utf8" }).trim().split("\n");
     assert.deepEqual(readdirSync(join(root, folder)).sort(), kept.map((path) => path.slice(folder.length + 1)).sort());
   }
 });
 
 test("the command line's units: systemd reads them, and they call commands and settings that there are", (t) => {
-  const CLI = "clients/cli/deploy";
   const names = readdirSync(join(root, CLI)).filter((name) => /\.(service|timer)$/.test(name));
   assert.deepEqual(names.sort(), ["muster-exporter.service", "muster-keepalive.service", "muster-keepalive.timer", "muster-keeper.service"]);
   const sources = ["options", "keeper", "keepalive", "exporter"].map((name) => read(`clients/cli/src/${name}.rs`)).join("\n");

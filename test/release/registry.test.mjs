@@ -94,6 +94,13 @@ before(async () => {
 test("all manifests say the same version and the same repository", () => {
   const [, section] = readFileSync(join(root, "CHANGELOG.md"), "utf8").split(`\n## ${version}\n`);
   const unpublished = section.startsWith("\nNot published yet.") ? [`CHANGELOG.md says of ${version} that it is not published yet`] : [];
+  for (const path of ["README.md", "docs/applications.md", "docs/releases.md"]) {
+    const lines = readFileSync(join(root, path), "utf8").split("\n");
+    const found = [...lines.keys()].filter((at) => lines[at].includes("published yet"));
+    // All pages say it, or none does.
+    assert.equal(found.length > 0, section.startsWith("\nNot published yet."), path);
+    unpublished.push(...found.map((at) => `${path}:${at + 1} says that something is not published yet`));
+  }
   assert.deepEqual(check(undefined), []);
   assert.deepEqual(check(`v${version}`, repository), unpublished);
   assert.deepEqual(check("v99.0.0"), [...unpublished, `the tag is v99.0.0, and Cargo.toml says ${version}`]);
@@ -133,6 +140,23 @@ test("the same files give the same bytes, whoever packs them, where and when", (
   assert.deepEqual(listed.map(([, path]) => path), wanted.sort());
 });
 
+test("programs that need a newer glibc than is promised are told of, and refused where they were compiled for a release", { skip: process.platform !== "linux" }, () => {
+  const [built, stubs] = ["newer", "stubs"].map(inside);
+  for (const folder of [built, stubs]) mkdirSync(folder);
+  for (const program of ["muster", "muster-agent", "muster-dev", "muster-devnode"]) writeFileSync(join(built, program), "GLIBC_2.34 GLIBC_2.99");
+  writeFileSync(join(stubs, "strip"), "#!/bin/sh\n", { mode: 0o755 });
+  const release = (...args) =>
+    spawnSync(process.execPath, [join(root, "script/npm/release.mjs"), "--part", "platform", "--built", built, "--out", inside("newer-out"), ...args], {
+      encoding: "utf8", env: { ...process.env, PATH: `${stubs}:${process.env.PATH}` },
+    });
+  const told = release();
+  assert.equal(told.status, 0, told.stderr);
+  assert.equal(told.stderr.match(/^release: muster\S* asks for glibc 2\.99, and the packages promise 2\.34: /gm).length, 4);
+  const refused = release("--compiled");
+  assert.equal(refused.status, 1);
+  assert.match(refused.stderr, /Error: muster asks for glibc 2\.99/);
+});
+
 test("what is packed", () => {
   const list = (file) => execFileSync("tar", ["-tzf", file], { encoding: "utf8" }).trim().split("\n").sort();
   const holds = (name) => list(join(out, `npm/${name}-${version}.tgz`)).map((path) => path.replace(/^package\//, ""));
@@ -141,16 +165,27 @@ test("what is packed", () => {
   assert.deepEqual(holds("muster-devnode"), [...plain.slice(0, 5), "muster-devnode.mjs", ...plain.slice(5)]);
   assert.deepEqual(holds("muster-network"), [...plain.slice(0, 5), "muster.mjs", ...plain.slice(5)]);
   assert.deepEqual(holds("muster-demo"), [...plain.slice(0, 5), "muster-demo.mjs", "muster-dev.mjs", ...plain.slice(5)]);
-  assert.deepEqual(holds(`muster-devnode-${platform}`), [...licences, "bin/muster-devnode", "package.json"]);
+  for (const [name, program] of [["muster-devnode", "muster-devnode"], ["muster-network", "muster"], ["muster-demo", "muster-dev"]]) {
+    assert.deepEqual(holds(`${name}-${platform}`), [...licences, "THIRD-PARTY.txt", `bin/${program}`, "package.json"]);
+  }
   // Every program on chain, and its hash.
   const { programs } = JSON.parse(readFileSync(join(root, "build/manifest.json"), "utf8"));
   const built = Object.keys(programs).flatMap((name) => [`build/${name}.deploy`, `build/${name}.wasm`]);
-  for (const path of [...built, "build/manifest.json", "build/router.deploy", "SHA256SUMS"]) assert.ok(holds("muster-programs").includes(path), path);
+  for (const path of [...built, "build/manifest.json", "build/router.deploy", "SHA256SUMS", "THIRD-PARTY.txt"]) assert.ok(holds("muster-programs").includes(path), path);
   const archived = list(join(out, `muster-${version}-${platform}.tar.gz`));
-  for (const path of ["muster", "muster-agent", "muster-devnode", "LICENSE-MIT", "agent/muster-agent.service"]) {
+  for (const path of ["muster", "muster-agent", "muster-devnode", "agent/muster-agent.service", "network/muster-keeper.service"]) {
     assert.ok(archived.includes(`muster-${version}-${platform}/${path}`), path);
   }
-  assert.equal(execFileSync("tar", ["-xzOf", join(out, `muster-${version}-${platform}.tar.gz`), `muster-${version}-${platform}/LICENSE-MIT`], { encoding: "utf8" }), readFileSync(join(root, "LICENSE-MIT"), "utf8"));
+  const text = (path) => execFileSync("tar", ["-xzOf", join(out, `muster-${version}-${platform}.tar.gz`), `muster-${version}-${platform}/${path}`], { encoding: "utf8" });
+  assert.equal(text("LICENSE-MIT"), readFileSync(join(root, "LICENSE-MIT"), "utf8"));
+  // Crates of the node, whose licences ask for the address of their source; one that brings no text; none of tests alone.
+  const others = text("THIRD-PARTY.txt");
+  assert.match(others, /^inferno \S+: CDDL-1\.0, https:\/\/github\.com\/jonhoo\/inferno$/m);
+  assert.match(others, /^imbl \S+: MPL-2\.0\+, https:\/\/github\.com\/jneem\/imbl$/m);
+  for (const title of [/COMMON DEVELOPMENT AND DISTRIBUTION LICENSE/, /Mozilla Public License Version 2\.0/, /^ +Apache License$/m]) assert.match(others, title);
+  assert.match(others, /^alloy \S+\n {4}Copyright \(c\) Alloy Contributors$/m);
+  assert.doesNotMatch(others, /^(ethers|proptest|serde_derive) /m);
+  assert.ok(others.length < 300_000);
 });
 
 test("published, it runs where there is Node.js and nothing else", async (t) => {
@@ -223,7 +258,8 @@ test("published, it runs where there is Node.js and nothing else", async (t) => 
     // Nothing else is in this registry, so viem is linked from the checkout, and npm is not to look for it.
     await run("npm", "install", "--legacy-peer-deps", "--save-dev", "muster-client", "muster-devnode");
     symlinkSync(join(root, "clients/ts/node_modules/viem"), join(cwd, "node_modules/viem"));
-    const [, shown] = /```js\n(\/\/ network\.mjs\n[\s\S]*?)```/.exec(readFileSync(join(root, "README.md"), "utf8"));
+    const [shown, again] = ["README.md", "clients/ts/README.md"].map((path) => /```js\n(\/\/ network\.mjs\n[\s\S]*?)```/.exec(readFileSync(join(root, path), "utf8"))[1]);
+    assert.equal(again, shown);
     writeFileSync(join(cwd, "network.mjs"), shown);
     assert.equal(await run("node", "network.mjs"), "succeeded\n");
     const program = `import { startNetwork } from "muster-client/test";

@@ -234,13 +234,19 @@ impl Bench {
         self.world.return_to_chain()
     }
 
-    /// Fails unless nodes that join and tasks that are queued beside the chain leave every word as transactions do.
+    /// Fails unless nodes that join, tasks that are drawn and answered, and tasks that are queued leave every word beside the chain as they do
+    /// by transactions. Of each draw one node can be chosen: the two know different hashes.
     pub fn check_beside(&mut self) -> Result<()> {
         self.aside(|b| {
             let mut left = Vec::new();
             let (group, _) = b.trio()?;
             let make = |b: &mut Bench| {
                 (0..10).try_for_each(|_| b.join(GPU, VRAM, &[MODEL], 400).map(drop))?;
+                for n in 0..4 {
+                    let gpu = b.join(&format!("alone {n}"), VRAM, &[MODEL], 400)?.0.group;
+                    let (task, _) = b.run(TOKEN, TaskSpec { gpu, ..spec(&[MODEL]) })?;
+                    b.submit(task.node, task.id)?;
+                }
                 b.fill(group, 40, true, |_| ())
             };
             for beside in [false, true] {

@@ -223,10 +223,10 @@ impl Report {
         }
         out.push_str(&self.among_grades());
         out.push_str(
-            "\nRows other than \"a node's first\" show every size at its steady cost. Before them, the words that a task leaves at its node (who pays, the order, the models in use) are copied from \
-             one node that worked to all others. Rows of validation also copy the words that a commitment and a score leave. A node that joins with at most six models writes the two words of its first task of one model, at its operator's cost; with more, the first task does. \
+            "\nRows other than \"a node's first\" show every size at its steady cost. Before them, each node has worked: it has run and answered a task, \
+             and then two for each node have been drawn and answered, one by one. Before rows of validation each has committed to an answer, and has a score. A node that joins with at most six models writes the two words of its first task of one model, at its operator's cost; with more, the first task does. \
              The contract's code makes large networks and queues natively, and they are written to the chain. Each run checks on a part that \
-             transactions leave the same words.\n\n\
+             transactions leave the same words. Before rows of groups chosen by ratings, ratings and the words of an ended task are written into storage instead.\n\n\
              Some figures move a little. With few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes has a level more for every four times as many nodes \
              (five more from 100 to 100,000). `quit` changes it up to the first word whose largest stake stays. The queue's trees grow \
              likewise with queued tasks. When a node quits, the last node of each of its lists moves to its place. Starting or ending a task \

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy::rpc::types::Log;
+use axum::routing::{self, MethodRouter};
 use muster_client::fetcher;
 use serde_json::{json, Value};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -86,37 +87,12 @@ pub async fn before<Changed>(to: &str, change: impl Fn(Value) -> Changed + Clone
 where
     Changed: Future<Output = Result<Value, Value>> + Send,
 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let (client, to) = (fetcher().unwrap(), to.to_string());
-    let answer = move |body: String| {
-        let (client, to) = (client.clone(), to.clone());
-        let changed = change(serde_json::from_str(&body).unwrap());
-        async move {
-            match changed.await {
-                Ok(asked) => {
-                    let asked = client.post(to).header("content-type", "application/json").body(asked.to_string());
-                    asked.send().await.unwrap().text().await.unwrap()
-                }
-                Err(answer) => answer.to_string(),
-            }
-        }
-    };
-    let app = axum::Router::new().route("/", axum::routing::post(answer));
-    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-    url
+    serve(passing(to, change)).await
 }
 
 /// An endpoint before another, whose WebSocket announces an event again and again, and no block.
 pub async fn announcing(to: &str, log: watch::Receiver<Option<Log>>) -> String {
     use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let (client, to) = (fetcher().unwrap(), to.to_string());
-    let answer = move |body: String| {
-        let asked = client.post(&to).header("content-type", "application/json").body(body);
-        async { asked.send().await.unwrap().text().await.unwrap() }
-    };
     let announce = move |upgrade: WebSocketUpgrade| async move {
         upgrade.on_upgrade(async move |mut socket: WebSocket| loop {
             let news = log.borrow().as_ref().map(|log| json!({ "params": { "subscription": "0x1", "result": log } }));
@@ -128,7 +104,34 @@ pub async fn announcing(to: &str, log: watch::Receiver<Option<Log>>) -> String {
             sleep(Duration::from_millis(20)).await;
         })
     };
-    let app = axum::Router::new().route("/", axum::routing::post(answer).get(announce));
+    serve(passing(to, |asked| async { Ok(asked) }).get(announce)).await
+}
+
+/// Passes a request on as `change` leaves it, or gives the answer in the error.
+fn passing<Changed>(to: &str, change: impl Fn(Value) -> Changed + Clone + Send + Sync + 'static) -> MethodRouter
+where
+    Changed: Future<Output = Result<Value, Value>> + Send,
+{
+    let (client, to) = (fetcher().unwrap(), to.to_string());
+    routing::post(move |body: String| {
+        let changed = change(serde_json::from_str(&body).unwrap());
+        async move {
+            match changed.await {
+                Ok(asked) => {
+                    let asked = client.post(to).header("content-type", "application/json").body(asked.to_string());
+                    asked.send().await.unwrap().text().await.unwrap()
+                }
+                Err(answer) => answer.to_string(),
+            }
+        }
+    })
+}
+
+/// The URL of a server of its own.
+async fn serve(routes: MethodRouter) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let app = axum::Router::new().route("/", routes);
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     url
 }

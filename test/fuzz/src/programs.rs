@@ -1,7 +1,7 @@
 //! Bytes as operations, tried on the compiled programs and on the model. Beside each call the same code runs compiled for this machine.
 
 use crate::operations::{operations, OPERATORS};
-use muster_model::drive::play;
+use muster_model::drive::play_out;
 use muster_tests::live::Site;
 use std::cell::{Cell, OnceCell};
 use tokio::runtime::Runtime;
@@ -21,6 +21,6 @@ fn deployed() -> Option<(Runtime, Site)> {
 pub fn run(data: &[u8]) {
     SITE.with(|site| {
         let Some((_, site)) = site.get_or_init(deployed) else { return };
-        play(&mut site.fresh(), &operations(data), OPERATORS, &Cell::new(0));
+        play_out(&mut site.fresh(), &operations(data), OPERATORS, &Cell::new(0));
     });
 }

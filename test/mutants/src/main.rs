@@ -26,7 +26,7 @@ use anyhow::{bail, ensure, Context, Result};
 
 use build::{Alone, Built, Executable};
 use list::Mutant;
-use run::{Outcome, Test};
+use run::{Outcome, Record, Test};
 use tally::{Fate, Noted};
 
 const PACKAGES: [(&str, &str); 3] = [("core", "muster-core"), ("rules", "muster-protocol"), ("router", "muster-router")];
@@ -38,7 +38,7 @@ struct Options {
     jobs: usize,
     /// Only what can be switched, or only what is built alone.
     phases: BTreeSet<String>,
-    /// Tests of the model that take longer are not run.
+    /// Tests that take longer are not run.
     patience: f64,
 }
 
@@ -166,15 +166,16 @@ impl Work<'_> {
         what: &str,
         jobs: usize,
         all: Vec<(usize, &Mutant)>,
-        fate: impl Fn(usize, &Mutant) -> Result<(Fate, String)> + Sync,
+        fate: impl Fn(usize, &Mutant) -> Result<Option<(Fate, String)>> + Sync,
     ) -> Result<()> {
         let (count, done) = (all.len(), AtomicUsize::new(0));
         let file = File::options().create(true).append(true).open(self.folder.join("results.jsonl"))?;
         let began = Instant::now();
         run::in_parallel(jobs, all, |_, (id, mutant)| {
-            let (fate, by) = fate(id, mutant)?;
-            let line = self.noted.lock().expect("no panic").note(mutant, fate, &by)?;
-            (&file).write_all(line.as_bytes())?;
+            if let Some((fate, by)) = fate(id, mutant)? {
+                let line = self.noted.lock().expect("no panic").note(mutant, fate, &by)?;
+                (&file).write_all(line.as_bytes())?;
+            }
             let done = done.fetch_add(1, Relaxed) + 1;
             if done.is_multiple_of(25) || done == count {
                 let left = began.elapsed().as_secs_f64() / done as f64 * (count - done) as f64 / 60.0;
@@ -192,11 +193,15 @@ impl Work<'_> {
             .copied()
             .filter(|(id, mutant)| (built.switched.contains(id) || built.refused.contains(id)) && self.fate(mutant).is_none())
             .collect();
-        self.each("with the packages' own tests", self.options.jobs, new, |id, _| {
+        let record = Record::default();
+        self.each("with the packages' own tests", self.options.jobs, new, |id, mutant| {
             if built.refused.contains(&id) {
-                return Ok((Fate::Uncompiled, String::new()));
+                return Ok(Some((Fate::Uncompiled, String::new())));
             }
-            Ok(by_package(run::attempt(self.root, &cheapest(tests, id), id)?))
+            let (short, is_whole) = self.patiently(reaching(tests, id));
+            let noticed = record.attempt(self.root, &mutant.file, short, id)?;
+            // One that only longer tests might notice is left to a run that has more patience.
+            Ok((noticed.is_some() || is_whole).then(|| by_package(noticed)))
         })
     }
 
@@ -207,15 +212,23 @@ impl Work<'_> {
             .copied()
             .filter(|(id, mutant)| built.switched.contains(id) && self.fate(mutant) == Some(Fate::Unnoticed))
             .collect();
-        self.each("with the reference model", self.options.jobs, left, |id, _| {
-            let reaching = cheapest(tests, id);
-            let short = reaching.partition_point(|test| test.seconds <= self.options.patience);
-            Ok(match run::attempt(self.root, &reaching[..short], id)? {
+        let record = Record::default();
+        self.each("with the reference model", self.options.jobs, left, |id, mutant| {
+            let (short, is_whole) = self.patiently(reaching(tests, id));
+            Ok(Some(match record.attempt(self.root, &mutant.file, short, id)? {
                 Some((_, test)) => (Fate::Model, test),
-                None if short == reaching.len() => (Fate::Survives, String::new()),
+                None if is_whole => (Fate::Survives, String::new()),
                 None => (Fate::Unnoticed, String::new()),
-            })
+            }))
         })
+    }
+
+    /// Of tests those that take no longer than the patience, and whether that is all of them.
+    fn patiently<'t>(&self, mut tests: Vec<&'t Test>) -> (Vec<&'t Test>, bool) {
+        let all = tests.len();
+        tests.retain(|test| test.seconds <= self.options.patience);
+        let is_whole = tests.len() == all;
+        (tests, is_whole)
     }
 
     /// Those that cannot be switched on, one after the other, with their own package's tests.
@@ -233,11 +246,11 @@ impl Work<'_> {
         }
         let limit = (began.elapsed() * 10).max(Duration::from_mins(1));
         self.each("one by one", 1, new, |_, mutant| {
-            Ok(match build::alone(&tree, mutant)? {
+            Ok(Some(match build::alone(&tree, mutant)? {
                 Alone::Fails => (Fate::Uncompiled, String::new()),
                 Alone::Refused => (Fate::Noticed, "the compiler".into()),
                 Alone::Executables(executables) => by_package(run::whole(self.root, &executables, limit)?),
-            })
+            }))
         })
     }
 
@@ -246,11 +259,9 @@ impl Work<'_> {
     }
 }
 
-/// The tests that reach a mutant, the cheapest first.
-fn cheapest(tests: &[Test], id: usize) -> Vec<&Test> {
-    let mut found: Vec<_> = tests.iter().filter(|test| test.reaches.contains(&id)).collect();
-    found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    found
+/// The tests that reach a mutant.
+fn reaching(tests: &[Test], id: usize) -> Vec<&Test> {
+    tests.iter().filter(|test| test.reaches.contains(&id)).collect()
 }
 
 /// The fate of a mutant after the tests of its package, and the one that noticed it. A survivor is left to the reference model.

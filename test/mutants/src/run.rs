@@ -1,12 +1,13 @@
 //! Tests, what they reach, and what they say to a mutant.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::channel;
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -154,17 +155,50 @@ pub fn cover(root: &Path, executables: &[Executable], notes: &Path, jobs: usize)
     Ok(found.into_iter().filter(|test| !test.reaches.is_empty()).collect())
 }
 
-/// Tries a mutant with tests, the cheapest first, until one notices it. Gives the test that did.
-pub fn attempt(root: &Path, tests: &[&Test], id: usize) -> Result<Option<(Outcome, String)>> {
-    let id = id.to_string();
-    for test in tests {
-        let limit = Duration::from_secs_f64((test.seconds * 10.0).max(4.0));
-        let (outcome, _) = one(root, (&test.executable, &test.name), &[("MUTANT", &id)], limit, !test.panics)?;
-        if outcome != Outcome::Passed {
-            return Ok(Some((outcome, test.name.clone())));
+/// The verdicts of tests on the mutants of each file: a test that noticed some is likely to notice the next.
+#[derive(Default)]
+pub struct Record(Mutex<BTreeMap<String, BTreeMap<String, Said>>>);
+
+/// The mutants that a test was tried with, and those that it noticed.
+#[derive(Default, Clone, Copy)]
+struct Said {
+    tried: u32,
+    noticed: u32,
+}
+
+impl Record {
+    /// Tries a mutant of a file with tests until one notices it. Gives the test that did. The order is by the time that each may be
+    /// expected to take for a mutant noticed.
+    pub fn attempt(&self, root: &Path, file: &str, mut tests: Vec<&Test>, id: usize) -> Result<Option<(Outcome, String)>> {
+        self.sort(file, &mut tests);
+        let id = id.to_string();
+        for test in tests {
+            let limit = Duration::from_secs_f64((test.seconds * 10.0).max(4.0));
+            let (outcome, _) = one(root, (&test.executable, &test.name), &[("MUTANT", &id)], limit, !test.panics)?;
+            self.note(file, test, outcome != Outcome::Passed);
+            if outcome != Outcome::Passed {
+                return Ok(Some((outcome, test.name.clone())));
+            }
         }
+        Ok(None)
     }
-    Ok(None)
+
+    fn sort(&self, file: &str, tests: &mut [&Test]) {
+        let all = self.0.lock().expect("no panic");
+        let of = all.get(file);
+        let price = |test: &Test| {
+            let said = of.and_then(|of| of.get(&test.name)).copied().unwrap_or_default();
+            test.seconds * f64::from(said.tried + 2) / f64::from(said.noticed + 1)
+        };
+        tests.sort_by(|a, b| price(a).total_cmp(&price(b)));
+    }
+
+    fn note(&self, file: &str, test: &Test, noticed: bool) {
+        let mut all = self.0.lock().expect("no panic");
+        let said = all.entry(file.into()).or_default().entry(test.name.clone()).or_default();
+        said.tried += 1;
+        said.noticed += u32::from(noticed);
+    }
 }
 
 /// Tries executables as a whole, each until the limit.
@@ -180,8 +214,8 @@ pub fn whole(root: &Path, executables: &[Executable], limit: Duration) -> Result
 
 /// Does something with everything, `jobs` at a time, in order; the first error ends it.
 pub fn in_parallel<T: Send, R: Send>(jobs: usize, all: Vec<T>, each: impl Fn(usize, T) -> Result<R> + Sync) -> Result<Vec<R>> {
-    let queue = std::sync::Mutex::new(all.into_iter().enumerate());
-    let done = std::sync::Mutex::new(Vec::new());
+    let queue = Mutex::new(all.into_iter().enumerate());
+    let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs)
             .map(|_| {
@@ -235,6 +269,32 @@ mod tests {
         for line in ["kill -KILL $$", "kill -TERM $$", "exec /no/such/test"] {
             assert_eq!(said_of(line, LONG), None, "{line}");
         }
+    }
+
+    #[test]
+    fn tests_that_noticed_mutants_of_a_file_go_first_and_cheap_ones_otherwise() {
+        let test = |name: &str, seconds: f64| Test {
+            package: String::new(),
+            executable: Executable { package: String::new(), name: String::new(), path: "/bin/false".into() },
+            name: name.into(),
+            seconds,
+            panics: false,
+            reaches: BTreeSet::new(),
+        };
+        let tests = [test("cheap", 0.1), test("dear", 0.5)];
+        let record = Record::default();
+        let first = |file: &str| {
+            let mut sorted = vec![&tests[1], &tests[0]];
+            record.sort(file, &mut sorted);
+            sorted[0].name.clone()
+        };
+        assert_eq!(first("a.rs"), "cheap");
+        for _ in 0..9 {
+            record.note("a.rs", &tests[0], false);
+            record.note("a.rs", &tests[1], true);
+        }
+        assert_eq!(first("a.rs"), "dear");
+        assert_eq!(first("b.rs"), "cheap");
     }
 
     #[test]

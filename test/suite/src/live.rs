@@ -420,6 +420,9 @@ impl Host for Overlay {
     fn reads(&self) -> u32 {
         self.reads.get()
     }
+    fn charge(&self, words: u32) {
+        self.reads.set(self.reads.get() + words);
+    }
     fn has_code(&self, at: Address) -> bool {
         !self.state.code(at.into()).is_empty()
     }

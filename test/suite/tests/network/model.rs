@@ -10,7 +10,7 @@ use std::cell::Cell;
 const SEEDS: std::ops::Range<u64> = 5_000..5_004;
 const LENGTH: usize = 1_700;
 
-/// State, events, money and storage after every one of 6,800 operations, more than 5,000 of them calls.
+/// State, events, money and storage after every one of 6,800 operations, more than 5,000 of them calls; then the nodes leave.
 #[tokio::test(flavor = "multi_thread")]
 async fn five_thousand_operations_agree_with_the_model() {
     let Some(site) = Site::new().await else {

@@ -261,14 +261,14 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "withdraw", [address(broken)], 0 => "TransferFailed"[address(broken), n(owed)]);
     assert_eq!(w.field("account", &[address(outsider)], "credit").await, owed);
 
-    // Three of eleven due draws are left when a call has made eight.
+    // Six of eleven due draws are left when a call has made five that queue their tasks.
     w.rule("setParameter", &[n(3), n(20)]).await;
     // Nobody is idle: only those of a call that creates several wait for their draws.
     let eleven = [Token::Array(vec![Spec::default().token(); 11]), Token::Array(vec![n(fee); 11]), Token::Bool(true)];
     w.send(&mut app, "createTasks", &eleven, 11 * fee).await;
     check!(boss, "setParameter", [n(3), n(1)], 0 => "TasksPending"[n(11)]);
     w.node.unwrap().chain().mine(40, 0).unwrap();
-    check!(operator, "raiseStake", [], STAKE_UNIT => "DrawsDue"[n(3)]);
+    check!(operator, "raiseStake", [], STAKE_UNIT => "DrawsDue"[n(6)]);
     w.rule("dispatch", &[n(16)]).await;
 
     // The pause switch stops new tasks and nodes, never exits.
