@@ -12,6 +12,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
+import { crates, thirdParty } from "./licences.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const read = (path) => readFileSync(join(root, path), "utf8");
@@ -22,6 +23,8 @@ export const version = said("version");
 export const repository = said("repository");
 
 export const PLATFORMS = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];
+/** Pages that tell, beside the change log, of the time before the first version. */
+const UNPUBLISHED = ["README.md", "docs/applications.md", "docs/releases.md"];
 /** The newest glibc that a program may ask for: that of RHEL 9, older than Debian 12's and Ubuntu 22.04's. */
 const GLIBC = 34;
 
@@ -124,7 +127,7 @@ function holder(work, name, platform, programs) {
     preferUnplugged: true,
   };
   const readme = `# ${name}-${platform}\n\n\`${program}\` for ${platform}. Install \`${name}\`, which chooses it.\n`;
-  return folder(join(work, `${name}-${platform}`), manifest, { "README.md": readme }, { [`bin/${program}`]: { from: join(programs, program) } });
+  return folder(join(work, `${name}-${platform}`), manifest, { "README.md": readme, "THIRD-PARTY.txt": { from: join(programs, "THIRD-PARTY.txt") } }, { [`bin/${program}`]: { from: join(programs, program) } });
 }
 
 /** The programs on chain, as they are deployed. */
@@ -148,6 +151,7 @@ function programs(work) {
   const sums = Object.entries(files).map(([path, { from }]) => `${hash(readFileSync(from))}  ${path}\n`);
   files.SHA256SUMS = sums.sort((a, b) => (a.slice(66) < b.slice(66) ? -1 : 1)).join("");
   files["README.md"] = { from: here("programs.md") };
+  files["THIRD-PARTY.txt"] = thirdParty(crates(Object.keys(built).map((name) => `muster-${name}`), "wasm32-unknown-unknown"));
   files["index.js"] = `import { fileURLToPath } from "node:url";\n\nexport const programs = fileURLToPath(new URL(".", import.meta.url));\n`;
   files["index.d.ts"] = "/** The folder that holds build/ and abi/. */\nexport declare const programs: string;\n";
   return folder(join(work, "muster-programs"), manifest, files);
@@ -178,17 +182,19 @@ function archive(out, name, entries) {
 /** The files of every archive. */
 const papers = () => Object.fromEntries(["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "SECURITY.md"].map((path) => [path, { from: join(root, path) }]));
 
-/** The programs of a platform, and the files of a service of the agent. */
+/** The programs of a platform, and the files by which they are services. */
 function archivePrograms(out, platform, from) {
-  const entries = papers();
+  const entries = { ...papers(), "THIRD-PARTY.txt": { from: join(from, "THIRD-PARTY.txt") } };
   for (const program of ALONE) entries[program] = { from: join(from, program), mode: 0o755 };
-  for (const path of files(join(root, "clients/agent/deploy"))) entries[`agent/${path}`] = { from: join(root, "clients/agent/deploy", path) };
+  for (const [folder, deploy] of [["agent", "clients/agent/deploy"], ["network", "clients/cli/deploy"]]) {
+    for (const path of files(join(root, deploy))) entries[`${folder}/${path}`] = { from: join(root, deploy, path) };
+  }
   archive(out, `muster-${version}-${platform}`, entries);
 }
 
 /** The explorer with all files of other parts that it is made of: the input of its image. */
 function archiveExplorer(out) {
-  const entries = papers();
+  const entries = { ...papers(), "THIRD-PARTY.txt": { from: join(root, "clients/explorer/page/dist/THIRD-PARTY.txt") } };
   const add = (path) => (entries[path] = { from: join(root, path) });
   for (const path of ["abi/muster.ts", "abi/parameters.ts", "clients/ts/src/generated/verifier.ts"]) add(path);
   const indexer = "clients/explorer/indexer";
@@ -200,8 +206,11 @@ function archiveExplorer(out) {
   archive(out, `muster-explorer-${version}`, entries);
 }
 
-/** Programs that anybody else's machine runs: without symbols, and content with an older glibc. */
-function portable(work, built) {
+/**
+ * Programs that anybody else's machine runs: without symbols, and content with an older glibc. Those that were built before, for tests, may
+ * come from a newer system: there std's weak references to newer symbols get versions, too. Beside them lie the licences of their crates.
+ */
+function portable(work, built, compiled) {
   const to = join(work, "programs");
   mkdirSync(to);
   for (const program of ALL) {
@@ -210,8 +219,11 @@ function portable(work, built) {
     if (process.platform === "linux") execFileSync("strip", [join(to, program)]);
     const asked = [...readFileSync(join(to, program), "latin1").matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
     const newest = Math.max(0, ...asked);
-    if (newest > GLIBC) throw new Error(`${program} asks for glibc 2.${newest}, and the packages promise 2.${GLIBC}: build it on an older system`);
+    const wrong = `${program} asks for glibc 2.${newest}, and the packages promise 2.${GLIBC}: build it on an older system`;
+    if (newest > GLIBC && compiled) throw new Error(wrong);
+    if (newest > GLIBC) console.error(`release: ${wrong}`);
   }
+  writeFileSync(join(to, "THIRD-PARTY.txt"), thirdParty(crates(["muster-network", "muster-agent", "muster-devnode", "muster-cli"])));
   return to;
 }
 
@@ -243,6 +255,9 @@ export function check(tag, sources = undefined) {
     for (const [, packed, tagged] of read(path).matchAll(/muster-(?:client|react)-(\d[\w.]*)\.tgz|muster-devnode\/v(\d[\w.]*)/g)) same(path, packed ?? tagged, version);
   }
   if (tag && /^Not published yet/m.test(read("CHANGELOG.md").split(`\n## ${version}\n`)[1]?.split("\n## ")[0])) wrong.push(`CHANGELOG.md says of ${version} that it is not published yet`);
+  for (const path of tag ? UNPUBLISHED : []) {
+    for (const [at, line] of read(path).split("\n").entries()) if (line.includes("published yet")) wrong.push(`${path}:${at + 1} says that something is not published yet`);
+  }
   if (tag && tag !== `v${version}`) wrong.push(`the tag is ${tag}, and Cargo.toml says ${version}`);
   if (tag && sources && sources !== repository) wrong.push(`this is ${sources}, and Cargo.toml says ${repository}: npm takes no package of another repository`);
   return wrong;
@@ -253,7 +268,7 @@ const hash = (bytes) => createHash("sha256").update(bytes).digest("hex");
 const files = (at, under = "") =>
   readdirSync(join(at, under), { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? files(at, join(under, entry.name)) : [join(under, entry.name)]));
 
-function release({ part, built, out, client }) {
+function release({ part, built, compiled, out, client }) {
   const work = mkdtempSync(join(tmpdir(), "muster-release-"));
   try {
     mkdirSync(join(out, "npm"), { recursive: true });
@@ -262,7 +277,7 @@ function release({ part, built, out, client }) {
     if (part === "platform") {
       const platform = `${process.platform}-${process.arch}`;
       if (!PLATFORMS.includes(platform)) throw new Error(`there are no packages for ${platform}, only for ${PLATFORMS.join(", ")}`);
-      const from = portable(work, built);
+      const from = portable(work, built, compiled);
       for (const name of Object.keys(PROGRAMS)) packages.push(holder(work, name, platform, from));
       archivePrograms(out, platform, from);
     } else {
@@ -285,7 +300,7 @@ function sums(out) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const option = { type: "string" };
-  const { values } = parseArgs({ options: { part: option, built: option, out: option, client: option, tag: option } });
+  const { values } = parseArgs({ options: { part: option, built: option, compiled: { type: "boolean" }, out: option, client: option, tag: option } });
   const { GITHUB_SERVER_URL, GITHUB_REPOSITORY } = process.env;
   const wrong = check(values.tag, GITHUB_REPOSITORY && `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`);
   if (wrong.length) {

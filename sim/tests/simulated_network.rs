@@ -399,7 +399,10 @@ fn wrong_traces_are_refused_with_file_line_and_reason() {
         (b"sn,gpu,model\n", ": there are no rows in it"),
         (b"sn,count\na,2\n", ":1: the heading has no column model"),
         (b"sn,gpu,model\na,2,T5\nb,1,T5\n", ": 3 GPUs are left out, because the VRAM of these is not known: T5 (3)"),
-        (b"sn,gpu,model\na,2,A100 60GB\n", ":2: model \"A100 60GB\" says 60 GiB, but that card comes with 40 or 80"),
+        (
+            b"sn,gpu,model\na,2,A100 60GB\n",
+            ": 2 GPUs are left out, because the VRAM of these is not known: A100 60GB says 60 GiB, but that card comes with 40 or 80 (2)",
+        ),
         (b"sn,gpu,model\na,1000000,T4\n", ":2: gpu is 1000000; it can be from 1 to 64"),
         (b"sn,gpu,model\na,two,T4\n", ":2: gpu is \"two\", which is not a number"),
         (b"sn,gpu,model\na,2,\xff\n", ":2: not UTF-8"),

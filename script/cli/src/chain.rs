@@ -24,7 +24,7 @@ pub struct Chain {
     pub endpoints: Endpoints,
     /// Chain id.
     pub id: u64,
-    /// Where the node is.
+    /// Where the node is. It may hold a key: [`Self::place`] is for people.
     pub url: String,
 }
 
@@ -35,12 +35,17 @@ impl Chain {
     /// When the URL cannot be read or no node answers there.
     pub async fn connect(url: &str) -> Result<Self> {
         let settings = Settings { timeout: PATIENCE, ..Settings::default() };
-        let endpoints = Endpoints::new(&[url], settings).with_context(|| format!("RPC_URL is {url}, which is not a URL"))?;
-        let id = endpoints
-            .chain()
-            .await
-            .map_err(|error| anyhow!("no node answers at {url} ({error}): start one with script/devnode, or set RPC_URL"))?;
+        let endpoints = Endpoints::new(&[url], settings).context("RPC_URL is not a URL")?;
+        let id = endpoints.chain().await.map_err(|error| {
+            let place = place(&endpoints);
+            anyhow!("no node answers at {place} ({error}): start one with script/devnode, or set RPC_URL")
+        })?;
         Ok(Self { endpoints, id, url: url.into() })
+    }
+
+    /// The node's scheme and host: the rest of its URL may hold a key.
+    pub fn place(&self) -> String {
+        place(&self.endpoints)
     }
 
     /// The price of one gas now, in wei. Transactions offer twice as much at most: it can rise between the question and the transaction.
@@ -122,6 +127,10 @@ impl Chain {
         }
         error.into()
     }
+}
+
+fn place(endpoints: &Endpoints) -> String {
+    endpoints.standing().into_iter().map(|standing| standing.node).collect::<Vec<_>>().join(", ")
 }
 
 /// A failed call's error, after the name of its function.

@@ -29,7 +29,7 @@ use crate::{
     chain::{called, date, Chain, Payer},
     environment::{number, variable},
     parameters::in_words,
-    router::{self, bound_initcode, initcode, Router, Step},
+    router::{self, bound_initcode, initcode, Router, Step, AGAIN},
     settings,
 };
 
@@ -42,8 +42,6 @@ pub const ROUTER: &str = "router";
 pub(crate) const ADMIN: &str = "admin";
 /// The variable by which a released `muster-dev` finds the programs released with it.
 pub const RELEASED: &str = "MUSTER_PROGRAMS";
-/// How the lines begin and end that ask for another run.
-pub(crate) const AGAIN: &str = "once this is run again after";
 /// Keeps the hashes of a chain's last 393,168 blocks (EIP-2935), from ArbOS 40 on.
 const HISTORY_STORAGE: Address = address!("0000f90827f1c53a10cb7a02335b175320002935");
 /// Chains on which nothing is worth anything: a node of nitro's, of anvil's or hardhat's, of geth's.
@@ -250,6 +248,9 @@ pub struct Deployment {
     pub former: BTreeSet<Address>,
     /// The transaction that initialised it, as far as it is known.
     pub installed_in: Option<B256>,
+    /// Parameters that are still to be set once, as after a run that was interrupted. All others are the owner's.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unset: BTreeSet<String>,
     /// The compiler of the programs.
     pub rustc: String,
     /// The commit they were built from, with a `+` if files had been changed since.
@@ -283,7 +284,13 @@ pub struct Deployed {
 pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Deployment> {
     let say = config.say;
     let balance = chain.endpoints.balance(account.address()).await?;
-    say(&format!("chain {} at {}, account {:?} with {} ether", chain.id, chain.url, account.address(), format_ether(balance)));
+    say(&format!(
+        "chain {} at {}, account {:?} with {} ether",
+        chain.id,
+        chain.place(),
+        account.address(),
+        format_ether(balance)
+    ));
     ensure!(
         !balance.is_zero(),
         "account {:?} has no ether on chain {}: send it some, then run this again",
@@ -309,12 +316,22 @@ pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Depl
         programs: BTreeMap::new(),
         former: BTreeSet::new(),
         installed_in: None,
+        unset: BTreeSet::new(),
         rustc: String::new(),
         commit: None,
     });
     deployment.rustc = config.rustc.clone();
     deployment.commit = commit();
 
+    // Before programs are paid for that such a router would not get.
+    if let Some(router) = deployment.programs.get(ROUTER) {
+        let code = muster_router::code();
+        let same = router.address == deployment.address && is_there(chain, &code, router).await?;
+        let router = Router { chain, address: deployment.address };
+        if same && router.initialised().await? {
+            router.told(&config.terms()).await?;
+        }
+    }
     for program in &config.programs {
         let Program { name, code, .. } = program;
         let mut deployed = create(chain, account, name, code, initcode(code), &mut deployment, &say).await?;
@@ -335,9 +352,9 @@ pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Depl
     }
     keep(config, &deployment)?;
 
-    wire(chain, account, config, &mut deployment).await?;
+    wire(chain, account, config, &mut deployment, &parameters).await?;
     keep(config, &deployment)?;
-    set_parameters(chain, account, config, &deployment, &parameters).await?;
+    set_parameters(chain, account, config, &mut deployment, &parameters).await?;
     say(&expiry(chain, &deployment).await?);
     say(&format!("Muster is at {:?} on chain {}", deployment.address, chain.id));
     Ok(deployment)
@@ -374,7 +391,13 @@ pub(crate) fn known(config: &Config, chain_id: u64) -> Result<Option<Deployment>
 }
 
 /// Initialises the router, or checks that its terms are those of the configuration. Lets its selectors lead to the present programs.
-async fn wire(chain: &Chain, account: &Sender, config: &Config, deployment: &mut Deployment) -> Result<()> {
+async fn wire(
+    chain: &Chain,
+    account: &Sender,
+    config: &Config,
+    deployment: &mut Deployment,
+    parameters: &[(String, U256)],
+) -> Result<()> {
     let say = config.say;
     let router = Router { chain, address: deployment.address };
     let terms = config.terms();
@@ -405,6 +428,9 @@ async fn wire(chain: &Chain, account: &Sender, config: &Config, deployment: &mut
     }
 
     router.untouched(account.address(), created_in, &code).await.with_context(hint)?;
+    // Written before: a run that stops right after the initialisation must leave word of them.
+    deployment.unset = names(parameters);
+    keep(config, deployment)?;
     let receipt = router.install(account, deployment.programs[ADMIN].address, &terms, &wanted).await?;
     deployment.installed_in = Some(receipt.transaction_hash);
     // An earlier run that ended before this may have been told others.
@@ -435,26 +461,53 @@ async fn tell_others(router: &Router<'_>, own: &[router::Change], created_in: B2
     Ok(())
 }
 
+/// Has the next run set the parameters once more, whatever the owner has set since.
+pub(crate) fn set_again(config: &Config, chain_id: u64) -> Result<()> {
+    if let Some(mut deployment) = known(config, chain_id)? {
+        deployment.unset = names(&config.parameters_on(chain_id)?);
+        keep(config, &deployment)?;
+    }
+    Ok(())
+}
+
+fn names(parameters: &[(String, U256)]) -> BTreeSet<String> {
+    parameters.iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// That a parameter is no longer as at first, and how to set it so again: it may be the owner's later decision.
+pub(crate) fn set_later(name: &str, now: U256, value: U256) -> String {
+    format!("{name} is {now}, .env has {value}: muster admin set {name} {value}")
+}
+
+/// Sets the parameters that are still to be set, and accepts those that the owner has proposed.
 async fn set_parameters(
     chain: &Chain,
     account: &Sender,
     config: &Config,
-    deployment: &Deployment,
+    deployment: &mut Deployment,
     parameters: &[(String, U256)],
 ) -> Result<()> {
     let say = config.say;
     let router = Router { chain, address: deployment.address };
     let muster = router.muster();
+    deployment.unset = deployment.unset.intersection(&names(parameters)).cloned().collect();
     for (name, value) in parameters {
         let (parameter, value) = (number_of(name)?, *value);
-        if muster.parameter(parameter).await.map_err(called::<IMuster::parameterCall>)? == value {
+        let now = muster.parameter(parameter).await.map_err(called::<IMuster::parameterCall>)?;
+        if now == value {
             say(&format!("{name} is {value}"));
+            deployment.unset.remove(name);
             continue;
         }
         let owner = router.owner().await?;
+        let delayed = PARAMETERS[usize::from(parameter)].delayed();
+        let proposed = delayed && router.proposed_parameter(parameter).await?.is_some_and(|(next, _)| next == value);
+        if !proposed && !deployment.unset.contains(name) {
+            say(&set_later(name, now, value));
+            continue;
+        }
         let set = IMuster::setParameterCall { parameter, value };
-        let step = if PARAMETERS[usize::from(parameter)].delayed() {
-            let proposed = router.proposed_parameter(parameter).await?.is_some_and(|(next, _)| next == value);
+        let step = if delayed {
             let propose = IMuster::proposeParameterCall { parameter, value };
             router.change(account, proposed, &propose, IMuster::acceptParameterCall { parameter }).await
         } else if owner == account.address() {
@@ -465,6 +518,9 @@ async fn set_parameters(
         let step = step.with_context(|| format!("cannot set {name} to {value}"))?;
         if let Step::Owners(call) = &step {
             config.hand_over(chain, owner, deployment.address, call, &format!("{name} to {value}"))?;
+        } else {
+            deployment.unset.remove(name);
+            keep(config, deployment)?;
         }
         say(&match step {
             Step::Done => format!("{name} set to {value}"),
@@ -474,7 +530,7 @@ async fn set_parameters(
             }
         });
     }
-    Ok(())
+    keep(config, deployment)
 }
 
 /// When the programs expire, as a sentence.

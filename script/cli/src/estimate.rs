@@ -23,7 +23,7 @@ use crate::{
     build::Program,
     chain::{called, date, Chain},
     deploy::{self, number_of, Config, Deployment, ADMIN, ROUTER},
-    router::{self, bound_initcode, initcode, Router},
+    router::{self, bound_initcode, initcode, Progress, Router},
     settings,
     table::table,
 };
@@ -484,18 +484,18 @@ impl Planned<'_> {
         let former = known.iter().flat_map(|known| known.former.iter().copied());
         let all: BTreeSet<Address> = own.chain(former).chain(self.at.values().copied()).collect();
         let owner = router.owner().await?;
-        for (program, selectors) in router.changes(wanted, &all).await? {
-            let proposed = router.proposed(program, &selectors).await?;
-            let count = selectors.len();
-            let selectors = router::words(&selectors);
-            let (function, data, note) = match proposed {
-                Some(at) if at <= found.now => {
+        let changes = router.progress(payer, router.changes(wanted, &all).await?).await?;
+        let due = changes.iter().all(|(_, progress)| *progress == Progress::Due);
+        for ((program, selectors), progress) in &changes {
+            let (count, program) = (selectors.len(), *program);
+            let selectors = router::words(selectors);
+            let (function, data, note) = match progress.waits(&changes) {
+                Some(_) if due => {
                     let accept = IMuster::acceptProgramsCall { program, selectors };
                     ("acceptPrograms", accept.abi_encode(), format!("to {program:?}"))
                 }
-                Some(at) => {
-                    let note = format!("to {program:?}: proposed; a run after {} carries it out", date(at));
-                    let what = format!("acceptPrograms, {count} functions");
+                Some(once) => {
+                    let (what, note) = (format!("acceptPrograms, {count} functions"), format!("to {program:?} {once}"));
                     found.steps.push(Step { what, bytes: None, cost: None, note });
                     continue;
                 }
@@ -506,8 +506,9 @@ impl Planned<'_> {
                 }
             };
             let what = format!("{function}, {count} functions");
-            let word = if proposed.is_some() { count as u64 * CHANGED_WORD } else { NEW_WORD };
-            let owner = (proposed.is_none() && owner != payer).then_some(owner);
+            let missing = *progress == Progress::Missing;
+            let word = if missing { NEW_WORD } else { count as u64 * CHANGED_WORD };
+            let owner = (missing && owner != payer).then_some(owner);
             self.call(Call { what, data: data.into(), word, owner, note }, found).await;
         }
         Ok(())
@@ -546,6 +547,11 @@ impl Planned<'_> {
                         }
                         continue;
                     }
+                }
+                if !self.known.is_some_and(|known| known.unset.contains(name)) {
+                    let note = deploy::set_later(name, now, value);
+                    found.steps.push(Step { what: name.clone(), bytes: None, cost: None, note });
+                    continue;
                 }
             }
             let (function, data, word) = if delayed {

@@ -183,7 +183,7 @@ pub fn run(root: &Path, coverage: &Path) -> Result<()> {
     let executed = coverage::rows(root, coverage)?;
     let mut heard = Heard::default();
     eprintln!("proof: in memory");
-    let native = ["--test", "draw", "--test", "native", "--test", "life", "--test", "outcomes"];
+    let native = ["draw", "native", "life", "outcomes", "words", "intervals"].map(|test| ["--test", test]).concat();
     heard.listen(root, &[&native[..], &["--", "--show-output"]].concat())?;
     heard.listen(root, &["--test", "security", "--", "--show-output", "single::"])?;
     eprintln!("proof: through compiled WASM, on the embedded node");
@@ -253,8 +253,19 @@ fn page(root: &Path, heard: &Heard, executed: &str) -> Result<String> {
     }
 
     let runs = fs::read_to_string(root.join("test/runs.jsonl")).context("test/runs.jsonl")?;
-    page += &format!("{FRESH}{}{FUZZED}{}", runs::fresh(&runs)?, runs::fuzzed(&runs)?);
+    let now = runs::has_contracts(root);
+    page += &format!("{FRESH}{}{FUZZED}{}", runs::fresh(&runs, &now)?, runs::fuzzed(&runs, &now)?);
+    page += &format!("{FOUND}{}", runs::found(&root.join("test/fuzz/corpus"))?);
     page += &format!("{LOADED}{}{COVERAGE}{}", runs::loaded(&runs)?, executed);
+
+    page += RECORDS;
+    for figure in heard.of("record", "records")? {
+        page += &figure.row(&["records", "fields", "bits"])?;
+    }
+    page += INTERVALS;
+    for figure in heard.of("interval", "function")? {
+        page += &figure.row(&["function", "domain", "stated", "found"])?;
+    }
 
     page += OUTCOMES;
     for figure in heard.of("outcomes", "groups")? {
@@ -368,7 +379,10 @@ const DRIVEN: &str = "
 Random calls of every kind, by callers with and without the right to, with ether forced in and time passing. After
 every operation state, events and money are compared with a plain model (`test/model`), and every 16 everything that
 takes long to compare. After every 100, all nodes leave on a copy: each with its stake and credit, by a bounded number of
-calls, within two days and the time that stakes are held. A run that fails is cut down to a short one before it is shown.
+calls, within two days and the time that stakes are held. Every other time half of them leave so, against the rest: silent,
+pausing and resuming, committing and not revealing. One in 16 calls is metered on a copy before it is made: its storage, logs
+and start must stay below 1,000,000 gas, unless its caller chose how much it does. In memory alone can a copy be made. A run
+that fails is cut down to a short one before it is shown.
 
 | | test | where | seeds | operations of each | accounts with nodes | operations |
 | ---: | --- | --- | --- | ---: | ---: | ---: |
@@ -391,11 +405,12 @@ How often each event happened in which of these tests; names in lower case are s
 const FRESH: &str = "
 ### Seeds that nobody had run
 
-`script/fresh` drives the same streams from seeds that it takes from the clock. All its runs, from `test/runs.jsonl`. A stream that fails
-is found once for each process; its seed is then among the tests above. Hours are those of all processes, beside other work.
+`script/fresh` drives the same streams from seeds that it takes from the clock. All its runs since 27 November, from
+`test/runs.jsonl`. A stream that fails is found once for each process; its seed is then among the tests above. Hours are those of all processes, beside other work. The third
+column counts those of commits whose programs, as deployed, are byte for byte those of today.
 
-| stream | operations | seeds | hours | found | last run |
-| --- | ---: | ---: | ---: | ---: | --- |
+| stream | operations | on these contracts | seeds | hours | found | last run |
+| --- | ---: | ---: | ---: | ---: | ---: | --- |
 ";
 
 const FUZZED: &str = "
@@ -404,8 +419,15 @@ const FUZZED: &str = "
 `script/fuzz` lets libFuzzer look for inputs that reach new code ([what each target does](../../CONTRIBUTING.md)). All its runs, from
 `test/runs.jsonl`. Edges are the jumps between blocks of code that the inputs of one run have taken, those kept from earlier runs included.
 
-| target | inputs | edges | hours | found | last run |
-| --- | ---: | ---: | ---: | ---: | --- |
+| target | inputs | on these contracts | edges | hours | found | last run |
+| --- | ---: | ---: | ---: | ---: | ---: | --- |
+";
+
+const FOUND: &str = "
+Inputs that failed, which every test run plays again.
+
+| target | found |
+| --- | --- |
 ";
 
 const LOADED: &str = "
@@ -427,6 +449,26 @@ runs in programs only. `native.rs`, the host of tests, is left out.
 
 | file | regions | executed | not executed |
 | --- | ---: | ---: | --- |
+";
+
+const RECORDS: &str = "
+## Packed words
+
+Every record comes back from the words that it is packed into. `contracts/core/tests/words.rs` shows it for all values, without a solver.
+
+| records | fields | bits of the words that belong to a field |
+| ---: | ---: | ---: |
+";
+
+const INTERVALS: &str = "
+## Errors of the fixed-point functions
+
+In units of the result's last digit, unless a row says otherwise. The bounds hold on the whole domain
+(`contracts/core/tests/intervals.rs`): interval arithmetic, or every case, shows them of the steps that the source
+takes. Samples compare those steps with the source.
+
+| function | domain | stated | proven |
+| --- | --- | --- | --- |
 ";
 
 const OUTCOMES: &str = "

@@ -34,6 +34,8 @@ const ONLY_AT_FIRST: [&str; 2] = ["install", "initialise"];
 const LAST_SLOT: u8 = layout::SIZES_OF_TRIOS;
 /// The most blocks of one question for events.
 const SPAN: u64 = 50_000;
+/// Words of the lines that ask for another run.
+pub(crate) const AGAIN: &str = "once this is run again after";
 /// Most selectors in one proposal.
 const SELECTORS_AT_ONCE: usize = 64;
 
@@ -292,7 +294,8 @@ impl Router<'_> {
         Ok(self.muster().programs().await?)
     }
 
-    /// Lets selectors lead to other programs: accepts proposals that are old enough, and proposes the rest.
+    /// Lets selectors lead to other programs. Proposes the changes that are not proposed yet, and accepts all of them together once the last
+    /// is old enough: programs that belong together must not be half replaced.
     ///
     /// # Errors
     /// The router's refusals, and when a selector leads to a program that is not among `known`. `owners` takes the owner's own
@@ -305,32 +308,41 @@ impl Router<'_> {
         say: &dyn Fn(&str),
         owners: &dyn Fn(Address, &Bytes, &str) -> Result<()>,
     ) -> Result<()> {
+        const FAILED: &str = "cannot change the router's programs";
         let at = self.address;
         let changes = self.changes(wanted, known).await?;
+        let mut changes = self.progress(account.address(), changes).await.context(FAILED)?;
         if changes.is_empty() {
             say(&format!("router: {} functions lead where they should", wanted.len()));
         }
-        for (program, selectors) in changes {
-            let target = if program.is_zero() { "nowhere".to_string() } else { format!("to {program:?}") };
-            let count = selectors.len();
-            let proposed = self.proposed(program, &selectors).await?.is_some();
-            let selectors = words(&selectors);
-            let propose = IMuster::proposeProgramsCall { program, selectors: selectors.clone() };
-            let accept = IMuster::acceptProgramsCall { program, selectors };
-            let step = self.change(account, proposed, &propose, accept).await.context("cannot change the router's programs")?;
-            if let Step::Owners(call) = &step {
-                owners(self.owner().await?, call, &format!("{count} functions to lead {target}"))?;
+        if changes.iter().all(|(_, progress)| *progress == Progress::Due) {
+            for ((program, selectors), _) in &changes {
+                let accept = IMuster::acceptProgramsCall { program: *program, selectors: words(selectors) };
+                self.chain.tell(account, &self.muster(), &accept, U256::ZERO, None).await.context(FAILED)?;
+                say(&format!("router: {} functions now lead {}", selectors.len(), target(*program)));
             }
-            say(&match step {
-                Step::Done => format!("router: {count} functions now lead {target}"),
-                Step::Waits(at) => {
-                    format!("router: {count} functions will lead {target} once this is run again after {}", date(at))
+            return Ok(());
+        }
+        for ((program, selectors), progress) in changes.iter_mut().filter(|(_, progress)| *progress == Progress::Missing) {
+            let (count, target) = (selectors.len(), target(*program));
+            let propose = IMuster::proposeProgramsCall { program: *program, selectors: words(selectors) };
+            match self.propose(account, &propose).await.context(FAILED)? {
+                Step::Owners(call) => {
+                    let owner = self.owner().await?;
+                    owners(owner, &call, &format!("{count} functions to lead {target}"))?;
+                    say(&format!(
+                        "router: its owner {owner:?} must send to {at:?}, to propose that {count} functions lead {target}: {call}"
+                    ));
                 }
-                Step::Owners(call) => format!(
-                    "router: its owner {:?} must send to {at:?}, to propose that {count} functions lead {target}: {call}",
-                    self.owner().await?,
-                ),
-            });
+                Step::Waits(at) => *progress = Progress::Waits(at),
+                Step::Done => *progress = Progress::Due,
+            }
+        }
+        for ((program, selectors), progress) in &changes {
+            // The line of one that is not proposed is the owner's transaction.
+            if let Some(once) = progress.waits(&changes) {
+                say(&format!("router: {} functions will lead {} {once}", selectors.len(), target(*program)));
+            }
         }
         Ok(())
     }
@@ -339,7 +351,7 @@ impl Router<'_> {
     ///
     /// # Errors
     /// When a selector leads to a program that is not among `known`.
-    pub(crate) async fn changes(&self, wanted: &Routes, known: &BTreeSet<Address>) -> Result<Vec<(Address, Vec<[u8; 4]>)>> {
+    pub(crate) async fn changes(&self, wanted: &Routes, known: &BTreeSet<Address>) -> Result<Vec<Change>> {
         let there = self.routes(wanted).await?;
         let at = self.address;
         let stranger = there.iter().find(|(selector, at)| wanted.get(*selector) != Some(at) && !known.contains(*at));
@@ -358,6 +370,23 @@ impl Router<'_> {
             parts
         });
         Ok(parts.collect())
+    }
+
+    /// Changes, and how far each is for an account that would accept it.
+    ///
+    /// # Errors
+    /// The node's.
+    pub(crate) async fn progress(&self, account: Address, changes: Vec<Change>) -> Result<Vec<(Change, Progress)>> {
+        let mut found = Vec::new();
+        for (program, selectors) in changes {
+            let accept = IMuster::acceptProgramsCall { program, selectors: words(&selectors) };
+            let progress = match self.proposed(program, &selectors).await? {
+                None => Progress::Missing,
+                Some(_) => self.early(account, accept).await?.map_or(Progress::Due, Progress::Waits),
+            };
+            found.push(((program, selectors), progress));
+        }
+        Ok(found)
     }
 
     /// Proposed changes of programs other than `own`, from a block on, and when each can take effect. They stay until they are accepted or
@@ -420,26 +449,37 @@ impl Router<'_> {
         propose: &P,
         accept: A,
     ) -> Result<Step> {
-        let (chain, muster) = (self.chain, self.muster());
         if !proposed {
-            if self.owner().await? != account.address() {
-                return Ok(Step::Owners(propose.abi_encode().into()));
-            }
-            let receipt = chain.tell(account, &muster, propose, U256::ZERO, None).await?;
-            let effective = muster.events(&receipt).into_iter().find_map(|event| match event {
-                Event::ParameterProposed(event) => Some(event.effective),
-                Event::ProgramsProposed(event) => Some(event.effective),
-                _ => None,
-            });
-            return Ok(Step::Waits(effective.with_context(|| format!("{} left no event", name_of::<P>()))?));
+            return self.propose(account, propose).await;
         }
-        match muster.try_as(account.address(), accept.clone(), U256::ZERO).await {
-            Ok(_) => {
-                chain.tell(account, &muster, &accept, U256::ZERO, None).await?;
-                Ok(Step::Done)
-            }
+        if let Some(at) = self.early(account.address(), accept.clone()).await? {
+            return Ok(Step::Waits(at));
+        }
+        self.chain.tell(account, &self.muster(), &accept, U256::ZERO, None).await?;
+        Ok(Step::Done)
+    }
+
+    /// Proposes a change, which is the owner's part.
+    async fn propose<P: SolCall>(&self, account: &Sender, propose: &P) -> Result<Step> {
+        let muster = self.muster();
+        if self.owner().await? != account.address() {
+            return Ok(Step::Owners(propose.abi_encode().into()));
+        }
+        let receipt = self.chain.tell(account, &muster, propose, U256::ZERO, None).await?;
+        let effective = muster.events(&receipt).into_iter().find_map(|event| match event {
+            Event::ParameterProposed(event) => Some(event.effective),
+            Event::ProgramsProposed(event) => Some(event.effective),
+            _ => None,
+        });
+        Ok(Step::Waits(effective.with_context(|| format!("{} left no event", name_of::<P>()))?))
+    }
+
+    /// When a proposed change can be accepted, if it is too early now.
+    async fn early<A: SolCall>(&self, account: Address, accept: A) -> Result<Option<u64>> {
+        match self.muster().try_as(account, accept, U256::ZERO).await {
+            Ok(_) => Ok(None),
             Err(error) => match error.refusal() {
-                Some(Refusal::Known(Reason::TooEarly(early))) => Ok(Step::Waits(early.effective)),
+                Some(Refusal::Known(Reason::TooEarly(early))) => Ok(Some(early.effective)),
                 _ => Err(called::<A>(error)),
             },
         }
@@ -482,6 +522,41 @@ pub enum Step {
     Waits(u64),
     /// The owner must send this, to propose it.
     Owners(Bytes),
+}
+
+/// How far a change of programs is, of several that take effect together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It is not proposed.
+    Missing,
+    /// It can be accepted at this time.
+    Waits(u64),
+    /// It can be accepted.
+    Due,
+}
+
+impl Progress {
+    /// When it takes effect, of these that are accepted together; none if it is not proposed.
+    pub(crate) fn waits(self, all: &[(Change, Progress)]) -> Option<String> {
+        let times = all.iter().filter_map(|(_, one)| if let Progress::Waits(at) = one { Some(*at) } else { None });
+        let last = date(times.max().unwrap_or_default());
+        let missing = all.iter().any(|(_, one)| *one == Progress::Missing);
+        (self != Progress::Missing).then(|| {
+            if missing {
+                "once the others are proposed, too, and all are due".into()
+            } else {
+                format!("{AGAIN} {last}")
+            }
+        })
+    }
+}
+
+/// Where functions are to lead, in words.
+fn target(program: Address) -> String {
+    if program.is_zero() {
+        return "nowhere".into();
+    }
+    format!("to {program:?}")
 }
 
 fn differ(are: &Routes, wanted: &Routes) -> Vec<String> {

@@ -251,8 +251,12 @@ async fn a_router_that_was_told_something_else_is_refused() {
         ),
         (Config { upgrade_delay: 172_800, ..kept() }, "its upgrade delay is 604800 s, not 172800 s".into()),
     ] {
+        let mut config = config;
+        changed(&mut config, "lens");
+        let sent = chain.endpoints.count(account.address()).await.unwrap();
         let error = format!("{:#}", deploy::on(&chain, &account, &config).await.unwrap_err());
         assert!(error.contains(&words), "{error}");
+        assert_eq!(chain.endpoints.count(account.address()).await.unwrap(), sent, "no program is paid for");
     }
 
     // A function that leads where this deployment never let one lead, and one that can be called but is not listed.
@@ -557,6 +561,107 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
 }
 
 #[tokio::test]
+async fn parameters_are_set_once_and_are_the_owners_afterwards() {
+    static SAID: std::sync::Mutex<String> = std::sync::Mutex::new(String::new());
+    let node = node();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("412346.json");
+    let chain = Chain::connect(&node.url()).await.unwrap();
+    let account = chain.account(wallet()).await.unwrap();
+    let owner = account.address();
+    let parameters = vec![("minPrice".to_string(), U256::from(5))];
+    let say = |line: &str| SAID.lock().unwrap().push_str(line);
+    let config = Config { owner, parameters, say, ..config(Some(file.clone())) };
+    let first = deploy::on(&chain, &account, &config).await.unwrap();
+    assert!(first.unset.is_empty());
+    let at = contract(&chain, first.address);
+    let parameter = number_of("minPrice").unwrap();
+    let price = async || at.parameter(parameter).await.unwrap();
+    assert_eq!(price().await, U256::from(5));
+
+    let owners = Account::new(at.clone(), chain.account(wallet()).await.unwrap());
+    owners.call(IMuster::setParameterCall { parameter, value: U256::from(7) }, U256::ZERO).await.unwrap();
+    let later = "minPrice is 7, .env has 5: muster admin set minPrice 5";
+    let foreseen = estimate(&chain, owner, &config).await.unwrap();
+    assert!(foreseen.steps.iter().all(|step| step.cost.is_none()) && foreseen.to_string().contains(later), "{foreseen}");
+    let account = chain.account(wallet()).await.unwrap();
+    assert_eq!(deploy::on(&chain, &account, &config).await.unwrap(), first);
+    assert_eq!(price().await, U256::from(7));
+    let said = SAID.lock().unwrap().clone();
+    assert!(said.contains(later), "{said}");
+
+    // As if the first run had stopped right after the initialisation.
+    let stopped = deploy::Deployment { unset: ["minPrice".to_string()].into(), ..first.clone() };
+    fs::write(&file, serde_json::to_string(&stopped).unwrap()).unwrap();
+    let foreseen = estimate(&chain, owner, &config).await.unwrap();
+    assert_eq!(foreseen.steps.iter().filter(|step| step.cost.is_some()).count(), 1, "{foreseen}");
+    assert_eq!(deploy::on(&chain, &account, &config).await.unwrap(), first);
+    assert_eq!((price().await, deploy::read(&file).unwrap()), (U256::from(5), Some(first)));
+}
+
+/// Other code, the same behaviour: with one more custom section.
+fn changed(config: &mut Config, name: &str) {
+    let program = config.programs.iter_mut().find(|program| program.name == name).unwrap();
+    let mut wasm = program.wasm.clone();
+    wasm.extend([0, 2, 1, b'x']);
+    program.code = muster_cli::wasm::compress(&wasm);
+}
+
+#[tokio::test]
+async fn a_program_whose_day_has_come_waits_for_the_others() {
+    static SAID: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+    let node = node();
+    let dir = tempfile::tempdir().unwrap();
+    let chain = Chain::connect(&node.url()).await.unwrap();
+    let account = chain.account(wallet()).await.unwrap();
+    let owner = account.address();
+    let say = |line: &str| SAID.lock().unwrap().push(line.to_string());
+    let mut config = Config { owner, say, ..config(Some(dir.path().join("412346.json"))) };
+    let at = contract(&chain, deploy::on(&chain, &account, &config).await.unwrap().address);
+    let selectors = [IMuster::ownerCall::SELECTOR, IMuster::createTasksCall::SELECTOR];
+    let leads = async || {
+        let mut programs = Vec::new();
+        for selector in selectors.map(FixedBytes) {
+            programs.push(at.read(IMuster::facetAddressCall { selector }).await.unwrap());
+        }
+        programs
+    };
+    let sent = async || chain.endpoints.count(owner).await.unwrap();
+    let later = |seconds: u64| {
+        node.chain().increase_time(seconds).unwrap();
+        node.chain().mine(1, 0).unwrap();
+    };
+    let delay = u64::from(config.upgrade_delay);
+    let before = leads().await;
+    changed(&mut config, "lens");
+    deploy::on(&chain, &account, &config).await.unwrap();
+
+    // The first is due when the second is proposed.
+    later(delay);
+    changed(&mut config, "batches");
+    let foreseen = estimate(&chain, owner, &config).await.unwrap().to_string();
+    assert!(foreseen.contains("once the others are proposed, too"), "{foreseen}");
+    let count = sent().await;
+    let second = deploy::on(&chain, &account, &config).await.unwrap();
+    assert_eq!(sent().await, count + 3, "create, activate and propose");
+    let both_wait = || {
+        let said = SAID.lock().unwrap();
+        let last: Vec<_> = said.iter().rev().filter(|line| line.contains("will lead")).take(2).collect();
+        last.len() == 2 && last.iter().all(|line| line.contains("once this is run again after 2"))
+    };
+    assert_eq!((leads().await, both_wait()), (before.clone(), true));
+    let foreseen = estimate(&chain, owner, &config).await.unwrap().to_string();
+    assert!(foreseen.contains("once this is run again after 2"), "{foreseen}");
+    deploy::on(&chain, &account, &config).await.unwrap();
+    assert_eq!((sent().await, leads().await, both_wait()), (count + 3, before, true), "nothing is sent");
+
+    later(delay);
+    deploy::on(&chain, &account, &config).await.unwrap();
+    assert_eq!(leads().await, ["lens", "batches"].map(|name| second.programs[name].address));
+    assert_eq!(sent().await, count + 5, "both are accepted");
+}
+
+#[tokio::test]
 async fn what_was_proposed_and_not_withdrawn_is_told() {
     let node = node();
     let dir = tempfile::tempdir().unwrap();
@@ -581,6 +686,28 @@ async fn what_was_proposed_and_not_withdrawn_is_told() {
     assert!(said.contains(&format!("muster admin withdraw-programs {program:?} 0x51cff8d9")), "{said}");
     owner.call(IMuster::withdrawProgramsCall { program, selectors }, U256::ZERO).await.unwrap();
     assert!(!deploy().contains("withdraw-programs"));
+}
+
+#[tokio::test]
+async fn programs_of_functions_that_this_version_does_not_know_are_found() {
+    let node = node();
+    let chain = Chain::connect(&node.url()).await.unwrap();
+    let account = chain.account(wallet()).await.unwrap();
+    let config = Config { owner: account.address(), ..config(None) };
+    let deployed = deploy::on(&chain, &account, &config).await.unwrap();
+    let at = contract(&chain, deployed.address);
+    let mut programs: std::collections::BTreeSet<Address> = deployed.behind().map(|(_, program)| program.address).collect();
+    assert_eq!(at.programs().await.unwrap(), programs);
+
+    let program = create(&chain, &account, initcode(&[0])).await.contract_address.unwrap();
+    let selectors = vec![FixedBytes([1, 2, 3, 4])];
+    let owner = Account::new(at.clone(), chain.account(wallet()).await.unwrap());
+    owner.call(IMuster::proposeProgramsCall { program, selectors: selectors.clone() }, U256::ZERO).await.unwrap();
+    node.chain().increase_time(config.upgrade_delay.into()).unwrap();
+    node.chain().mine(1, 0).unwrap();
+    owner.call(IMuster::acceptProgramsCall { program, selectors }, U256::ZERO).await.unwrap();
+    programs.insert(program);
+    assert_eq!(at.programs().await.unwrap(), programs);
 }
 
 #[tokio::test]
@@ -895,6 +1022,24 @@ fn without_settings_deploying_says_which_are_missing_and_a_key_that_is_not_there
         fs::write(project.path().join(".env"), format!("OWNER=\n{line}\nRPC_URL=http://127.0.0.1:1\n")).unwrap();
         let said = deploy(&[]);
         assert!(said.contains(".env:2 cannot be read") && !said.contains("3000"), "{said}");
+    }
+}
+
+#[test]
+fn keys_in_the_endpoints_url_are_not_shown() {
+    let node = node();
+    let key = format!("{}", B256::repeat_byte(7));
+    let dir = tempfile::tempdir().unwrap();
+    for (url, words) in [
+        (node.url().replace("http://", "http://s3cret:s3cret@"), format!("chain 412346 at {}/...", node.url())),
+        ("http://127.0.0.1:1/v2/s3cret?key=s3cret".into(), "no node answers at http://127.0.0.1:1/... (".into()),
+        ("127.0.0.1/s3cret".into(), "RPC_URL is not a URL".into()),
+    ] {
+        let environment = [("RPC_URL", url.as_str()), ("PRIVATE_KEY", &key), ("DEPLOYMENTS", dir.path().to_str().unwrap())];
+        let out = muster(&["deploy"], &environment);
+        let said = [out.stdout, out.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        assert_eq!(out.status.code(), Some(1), "{said}");
+        assert!(said.contains(&words) && !said.contains("s3cret"), "{said}");
     }
 }
 

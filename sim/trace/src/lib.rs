@@ -93,6 +93,8 @@ const VRAM: Column =
 const VRAM_MOST: f64 = gpu::VRAM_MOST as f64;
 /// The hint for a card of unknown size.
 const SETTLES: &str = "a column vram, in GiB, or --vram NAME=GiB settles it";
+/// Most GPUs of a machine.
+const COUNT_MOST: f64 = 64.0;
 /// Longest name that a node can give its GPU.
 const NAME_MOST: usize = 64;
 
@@ -175,7 +177,10 @@ pub fn fleet(file: &str, source: impl Read, sizes: &Sizes) -> Result<(Vec<Gpu>, 
             name.len() <= NAME_MOST && name.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
             "model is {name:?}; it can be up to {NAME_MOST} characters of plain ASCII"
         );
-        let count = if row.has(COUNT.0) { row.number(COUNT.0, 1.0, 64.0)? } else { 1.0 };
+        // No card's name is a number as small as that, and with a size beside it any name will do.
+        let is_count = plain(row.heading(MODEL.0)) == COUNT.0 && name.parse::<f64>().is_ok_and(|number| number <= COUNT_MOST);
+        ensure!(!is_count, "the heading has no column model, and gpu is {name}: that is how many, not which");
+        let count = if row.has(COUNT.0) { row.number(COUNT.0, 1.0, COUNT_MOST)? } else { 1.0 };
         ensure!(count.fract() == 0.0, "{} is {count}, which is not a whole number", COUNT.0);
         let stated = match row.vram()? {
             None => gpu::read(name, Some(1)).ok().and_then(|card| sizes.get(&card.key).copied()),
@@ -183,14 +188,11 @@ pub fn fleet(file: &str, source: impl Read, sizes: &Sizes) -> Result<(Vec<Gpu>, 
         };
         let card = match gpu::read(name, stated) {
             Ok(card) => card,
-            Err(Unread::Unknown) if name.parse::<f64>().is_err() => {
-                *left_out.entry(name.into()).or_default() += count as usize;
+            Err(reason) => {
+                let why = if reason == Unread::Unknown { name.into() } else { format!("{name} {reason}") };
+                *left_out.entry(why).or_default() += count as usize;
                 return Ok(Vec::new());
             }
-            Err(Unread::Unknown) if plain(row.heading(MODEL.0)) == COUNT.0 => {
-                bail!("the heading has no column model, and gpu is {name}: that is how many, not which")
-            }
-            Err(reason) => bail!("model {name:?} {reason}; {SETTLES}"),
         };
         if !card.others.is_empty() {
             let others = card.others.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
@@ -483,6 +485,9 @@ mod tests {
         assert_eq!(error, sentence);
         let error = gpus("nodes.csv", "sn,gpu,memory\na,2,64\n".as_bytes()).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv:2: the heading has no column model, and gpu is 2: that is how many, not which");
+        let error = gpus("nodes.csv", "gpu,vram\n2,24\n".as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, "nodes.csv:2: the heading has no column model, and gpu is 2: that is how many, not which");
+        assert_eq!(gpus("nodes.csv", "gpu\n4090\n".as_bytes()).unwrap().len(), 1);
         let error = gpus("nodes.csv", "sn,cards\na,T4\n".as_bytes()).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv:1: the heading has no column model; it has: sn, cards");
         // The open quote is in a column that nobody looks at, and took the other machines with it.
@@ -539,7 +544,7 @@ mod tests {
 
     #[test]
     fn cards_of_unknown_size_are_left_out_or_given_one() {
-        let file = "gpu,model\n2,X-1\n1,T4\n3,New Card\n1,A100\n4,x1\n";
+        let file = "gpu,model\n2,X-1\n1,T4\n3,New Card\n1,A100\n4,x1\n2,8090\n1,A100 60GB\n";
         let read = |sizes: &[&str]| {
             let sizes = sizes.iter().map(|text| size(text).unwrap()).collect();
             let (fleet, notes) = fleet("nodes.csv", file.as_bytes(), &sizes).unwrap();
@@ -549,11 +554,17 @@ mod tests {
         let (fleet, notes) = read(&[]);
         assert_eq!(fleet, [of("T4", 16), of("A100", 40)]);
         assert!(notes[0].contains("A100 is taken to have 40 GiB"), "{notes:?}");
-        assert!(notes[1].contains("9 GPUs are left out") && notes[1].contains("New Card (3), X-1 (2), x1 (4)"), "{notes:?}");
+        assert!(notes[1].contains("12 GPUs are left out"), "{notes:?}");
+        assert!(
+            notes[1].contains(
+                "8090 (2), A100 60GB says 60 GiB, but that card comes with 40 or 80 (1), New Card (3), X-1 (2), x1 (4)"
+            ),
+            "{notes:?}"
+        );
         let (fleet, notes) = read(&["x1=20", "A100=80"]);
-        assert_eq!(fleet.len(), 8);
+        assert_eq!(fleet.len(), 9);
         assert_eq!((&fleet[0], &fleet[3]), (&of("X-1", 20), &of("A100", 80)));
-        assert!(notes.len() == 1 && notes[0].contains("3 GPUs are left out"), "{notes:?}");
+        assert!(notes.len() == 1 && notes[0].contains("5 GPUs are left out"), "{notes:?}");
         for (text, reason) in [("x1", "is not NAME=GiB"), ("x1=0", "from 1 to 960 GiB"), ("x1=many", "from 1 to 960 GiB")] {
             assert!(size(text).unwrap_err().to_string().contains(reason), "{text}");
         }
@@ -594,7 +605,6 @@ mod tests {
             ("T4,1.5,", "gpu is 1.5, which is not a whole number"),
             ("T4,,", "gpu is empty"),
             ("Büro,1,8", "characters of plain ASCII"),
-            ("A100 60GB,1,", "says 60 GiB, but that card comes with 40 or 80"),
         ] {
             let error = gpus("nodes.csv", format!("model,gpu,vram\nT4,1,\n\n{row}\n").as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with("nodes.csv:4: ") && error.contains(reason), "{error}");

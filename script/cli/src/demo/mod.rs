@@ -45,7 +45,7 @@ pub use self::{
     state::Options,
 };
 use self::{fleet::choose, node::Endpoint, state::Demo};
-use crate::deploy;
+use crate::{deploy, router};
 
 /// The requests that are replayed where no file is named, part of the program so that it needs none.
 const REQUESTS: (&str, &[u8]) = ("script/demo-data/requests.csv", include_bytes!("../../../demo-data/requests.csv"));
@@ -72,13 +72,15 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let mut config = deploy::Config::from_environment(root, keeper.address())?;
     // It runs once, and waits for the parameters itself.
     config.say = |line| {
-        if !line.contains(deploy::AGAIN) {
+        if !line.contains(router::AGAIN) {
             eprintln!("deploy: {line}");
         }
     };
     rules::add(&mut config, options);
     if own.is_none() {
         config.file = Some(deploy::record(root, chain.id));
+        // Each run plays by its own rules.
+        deploy::set_again(&config, chain.id)?;
     }
     let deployment = deploy::on(&chain, &keeper, &config).await?;
     let created = chain.receipt(deployment.programs[deploy::ROUTER].created_in).await;
