@@ -120,7 +120,7 @@ fn conclude<H: Host>(
             return expel(net, handle, held && counted || late);
         }
     }
-    if out && joined && kick_out(net, &mut handle) {
+    if out && kick_out(net, &mut handle) {
         return;
     }
     // An idle node may be excluded by it.
