@@ -125,11 +125,12 @@ mod single {
                 w.join(n, "card", 24, &[], 400).unwrap();
             }
             let own = w.join(13, "card of the adversary's", 80, &[], 400).unwrap();
-            let gpu = w.node(own).gpu;
+            let (gpu, common) = (w.node(own).gpu, w.node(1).gpu);
+            w.send(OWNER, 0, listGpuGroupCall { group: common, listed: true }).unwrap();
             for _ in 0..tasks {
                 let task = match kind {
                     "queued" => IMuster::TaskSpec { gpu, ..spec(0, &[]) },
-                    "of three nodes" => IMuster::TaskSpec { redundancy: 2, ..spec(24, &[]) },
+                    "of three nodes" => IMuster::TaskSpec { gpu: common, redundancy: 2, ..spec(0, &[]) },
                     _ => spec(24, &[]),
                 };
                 w.create(50, FEE, task).unwrap();
