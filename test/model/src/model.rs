@@ -1413,11 +1413,7 @@ impl Model {
         n.task = None;
         if n.called > 0 {
             if call_due || t.full {
-                self.note(if call_due {
-                    "called and held back for a due call"
-                } else {
-                    "called and held back by a full call"
-                });
+                self.note(if call_due { "called and held back for a due call" } else { "called and held back by a full call" });
                 return self.hold(t, node);
             }
             return self.begin(t, node);

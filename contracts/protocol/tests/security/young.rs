@@ -156,9 +156,9 @@ mod single {
         let calls = [("quit", Call::new(who(12), quitCall {})), ("join", join(0)), ("join with ten models", join(10))];
         let kinds = ["started", "queued", "of three nodes"];
         let found = calls.map(|(name, call)| (name, kinds.map(|kind| least_that_hold_up(kind, &call))));
-        let told = found.each_ref().map(|(name, [start, queue, three])| {
-            format!("{name}: {start}, {queue} that are queued, or {three} of three nodes")
-        });
+        let told = found
+            .each_ref()
+            .map(|(name, [start, queue, three])| format!("{name}: {start}, {queue} that are queued, or {three} of three nodes"));
         priced(
             "keeping somebody from joining or quitting by due draws",
             "tasks in every block, with fees of their own; those that are queued also need a node that pauses and resumes",
