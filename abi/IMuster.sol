@@ -370,7 +370,7 @@ interface IMuster {
 
     /// @notice Makes up to `count` (at most 16) draws whose block has come, of Pending tasks and of validators. Anyone may call. Some calls make up
     /// to two before their own work: {createTask}, {submit}, {reportError}, {expire}, {pause}, {resume}, {quit}, {reportRemoved}, {purge}, {poke}
-    /// and {setProfile}. {join}, {raiseStake}, {reportDownloaded}, {createTasks} and {settle} make up to eight cheap ones. {formGroup} draws
+    /// and {setProfile}. {join}, {raiseStake}, {reportDownloaded}, {createTasks} and {settle} make up to eight of one node. {formGroup} draws
     /// validators alone, and all others draw nothing. A quiet network has few such calls, so creators that want their task started call this in a
     /// later block.
     /// @return drawn The number of draws made.

@@ -2977,6 +2977,8 @@ impl Model {
 
     fn settle(&mut self, t: &mut Trace, by: Address, c: &settleCall) -> Refused {
         let (mut dropped, mut served) = (false, 0);
+        let team = self.team(c.id, c.group)?;
+        t.laden = team.liable() && !team.all_revealed();
         if self.team(c.id, c.group)?.opens(self.now).is_none() {
             served = self.serve(t, by, 0, 8, true);
             need!(!self.draws_due(), "DrawsDue");

@@ -6,7 +6,7 @@ use crate::flow::network::{Network, Served};
 use crate::flow::queueing::{abort, TIMEOUT};
 use crate::flow::release::{free_for_work, release};
 use crate::flow::reliability::lower_reliability;
-use crate::flow::serve::{settled, JUDGING_READS};
+use crate::flow::serve::{settled, JUDGING_READS, SLASHING_READS};
 use crate::flow::standing::Next;
 use crate::host::Host;
 use crate::policy::commitments::{handle_running, running_order, tell_commitment, Opening, ANSWER, ERROR};
@@ -194,7 +194,8 @@ impl<H: Host> Network<'_, H> {
         demand_gas(self.host, CALL_GAS)?;
         let (mut group, order) = group_of(self, id, place)?;
         let waits = group.opened(self.now, order.moment).is_none();
-        self.host.charge(JUDGING_READS);
+        let slashes = order.liable() && !group.revealed();
+        self.host.charge(if slashes { SLASHING_READS } else { JUDGING_READS });
         if waits {
             // A member that is dropped can be called by others again, so no draw may be due whose hash is known.
             settled(self)?;

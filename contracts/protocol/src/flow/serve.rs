@@ -40,6 +40,8 @@ pub(crate) const GROUP_READS: u32 = 70;
 pub(crate) const MODEL_READS: u32 = 9;
 /// The same for judging a group.
 pub(crate) const JUDGING_READS: u32 = 64;
+/// The same where members have withheld, who may all be slashed out of the network: it makes no draw of several models beside.
+pub(crate) const SLASHING_READS: u32 = SERVING_READS - DRAW_READS_SEVERAL;
 
 impl<'h, H: Host> Network<'h, H> {
     /// Opens the network for a state-changing call and serves due work: two tasks, fewer if the first was expensive, and one excluded node.
