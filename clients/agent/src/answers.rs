@@ -82,8 +82,9 @@ pub enum What {
     Settle(u64, u32),
     /// Have a task validated, or ended, that keeps its node from beginning in a group that waits for it.
     Free(u32, u64),
-    /// End the rest of a node that must pause afterwards. Any call does it, and on a quiet chain there is no other.
-    Pause(u32),
+    /// Bring back a node that is not available: it pauses, leaves, or begins in a group then. Any call does it, and on a quiet chain there is
+    /// no other.
+    Return(u32),
     /// Make a block after this one: a decision depends on the hash of a future block, on a chain where nobody
     /// makes one.
     Block(u64),

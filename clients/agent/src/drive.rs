@@ -16,7 +16,6 @@ use crate::say;
 /// As in `IMuster.NodeView.status`.
 const AVAILABLE: u8 = 1;
 const BUSY: u8 = 2;
-const PENDING_PAUSE: u8 = 3;
 /// As in `IMuster.NodeView.parked`.
 pub const APART: u8 = 1;
 /// As in `IMuster.NodeView.parked`: often nobody else makes the draw that such a node waits for.
@@ -61,9 +60,10 @@ fn rested(view: &IMuster::NodeView, time: u64) -> bool {
     view.parked > 0 && view.parkedUntil > 0 && view.parkedUntil <= time
 }
 
-/// The action for a node whose pause waits for the end of its rest; `now` is the expected time of the next block.
+/// The action for a node that was set back for a time which is over, and that no poke brings back: it has to pause, to leave, or to begin in
+/// the group that it is called to. `now` is the expected time of the next block.
 pub fn for_the_resting(now: u64, view: &IMuster::NodeView) -> Option<What> {
-    (view.status == PENDING_PAUSE && rested(view, now)).then_some(What::Pause(view.node))
+    (view.status != AVAILABLE && view.parked == APART && rested(view, now)).then_some(What::Return(view.node))
 }
 
 /// How long to leave an action to others, in blocks. The account that asked for a draw makes it first; of many nodes that could, one
@@ -71,7 +71,7 @@ pub fn for_the_resting(now: u64, view: &IMuster::NodeView) -> Option<What> {
 pub fn leaves(what: What, block: Duration, nodes: u32, reserved: bool, most: Duration) -> Range<Duration> {
     let within = match what {
         What::Poke(_) => Duration::ZERO..Duration::ZERO,
-        What::Expire(..) | What::Pause(_) => Duration::ZERO..block,
+        What::Expire(..) | What::Return(_) => Duration::ZERO..block,
         // Three of them, and nobody else waits for it.
         What::Draw(_) if reserved => Duration::ZERO..block,
         What::Draw(_) => block * 2..block * 2 + block * nodes.clamp(4, 10_000),
@@ -139,7 +139,7 @@ fn said(what: What) -> String {
     match what {
         What::Poke(_) => "asked for a queued task, or for its return to work,".into(),
         What::Expire(_, id) => format!("ended its overdue task {id}"),
-        What::Pause(_) => "ended its rest, so that it pauses,".into(),
+        What::Return(_) => "ended the time for which it was set back".into(),
         What::Draw(id) => format!("made the draws from task {id} on, as nobody else did,"),
         What::Form(id) => format!("drew the validators from task {id} on, as nobody else did,"),
         What::Settle(id, _) => format!("had task {id} judged, as nobody else did,"),
@@ -153,7 +153,7 @@ pub async fn carry_out(answers: &Answers, what: What) -> Result<()> {
     let calls: Vec<Vec<u8>> = match what {
         // Draws come in order: the same call makes the earlier ones before those of validators.
         What::Draw(_) | What::Form(_) => vec![IMuster::dispatchCall { count: DISPATCH }.abi_encode()],
-        What::Block(_) | What::Pause(_) => vec![IMuster::dispatchCall { count: 1 }.abi_encode()],
+        What::Block(_) | What::Return(_) => vec![IMuster::dispatchCall { count: 1 }.abi_encode()],
         What::Poke(node) => vec![IMuster::pokeCall { node }.abi_encode()],
         What::Expire(node, id) => vec![IMuster::expireCall { node, id }.abi_encode()],
         What::Settle(id, group) => vec![IMuster::settleCall { id, group }.abi_encode()],
@@ -205,6 +205,19 @@ mod tests {
         ] {
             assert_eq!(said(what), text);
         }
+    }
+
+    #[test]
+    fn a_node_that_no_poke_brings_back_is_brought_back_otherwise() {
+        let view = |status, parked, until| IMuster::NodeView { node: 7, status, parked, parkedUntil: until, ..IMuster::NodeView::default() };
+        let [paused_soon, leaves_soon, kicked_out_soon] = [3, 4, 6];
+        for status in [BUSY, paused_soon, leaves_soon, kicked_out_soon] {
+            assert_eq!(for_the_resting(100, &view(status, APART, 100)), Some(What::Return(7)), "{status}");
+            assert_eq!(for_the_resting(100, &view(status, APART, 101)), None, "its time is not over");
+        }
+        assert_eq!(for_the_resting(100, &view(AVAILABLE, APART, 100)), None, "a poke does it");
+        assert_eq!(for_the_resting(100, &view(BUSY, RESERVED, 0)), None, "it waits for a draw");
+        assert_eq!(for_the_resting(100, &view(BUSY, 0, 0)), None, "it works");
     }
 
     #[test]
