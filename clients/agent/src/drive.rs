@@ -60,8 +60,8 @@ fn rested(view: &IMuster::NodeView, time: u64) -> bool {
     view.parked > 0 && view.parkedUntil > 0 && view.parkedUntil <= time
 }
 
-/// The action for a node that was set back for a time which is over, and that no poke brings back: it has to pause, to leave, or to begin in
-/// the group that it is called to. `now` is the expected time of the next block.
+/// The action for a node whose time apart is over, and that no poke brings back. It pauses, leaves, or begins in a group then. `now` is the
+/// expected time of the next block.
 pub fn for_the_resting(now: u64, view: &IMuster::NodeView) -> Option<What> {
     (view.status != AVAILABLE && view.parked == APART && rested(view, now)).then_some(What::Return(view.node))
 }
@@ -209,7 +209,13 @@ mod tests {
 
     #[test]
     fn a_node_that_no_poke_brings_back_is_brought_back_otherwise() {
-        let view = |status, parked, until| IMuster::NodeView { node: 7, status, parked, parkedUntil: until, ..IMuster::NodeView::default() };
+        let view = |status, parked, until| IMuster::NodeView {
+            node: 7,
+            status,
+            parked,
+            parkedUntil: until,
+            ..IMuster::NodeView::default()
+        };
         let [paused_soon, leaves_soon, kicked_out_soon] = [3, 4, 6];
         for status in [BUSY, paused_soon, leaves_soon, kicked_out_soon] {
             assert_eq!(for_the_resting(100, &view(status, APART, 100)), Some(What::Return(7)), "{status}");
