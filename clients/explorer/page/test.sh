@@ -23,4 +23,5 @@ fi
 # The chain that the test network begins with.
 [ -f ../../ts/state/muster.json ] && [ ../../ts/state/muster.json -nt ../../../build/manifest.json ] || (cd ../../ts && node state.mjs)
 (cd ../indexer && source ./prepare.sh)
-node --test --test-timeout 3000000 --test-reporter spec test/*.test.mjs
+# A test that fails can leave a server open.
+node --test --test-force-exit --test-timeout 3000000 --test-reporter spec test/*.test.mjs
