@@ -3,6 +3,7 @@ import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { serveStatic } from "@hono/node-server/serve-static";
 import { Hono } from "hono";
+import { compress } from "hono/compress";
 import { etag } from "hono/etag";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
@@ -25,7 +26,7 @@ const page = process.env.PAGE || "../page/dist";
 const app = new Hono();
 
 app.use("*", limited);
-app.use("/graphql", boundedData, graphql({ db, schema }));
+app.use("/graphql", compress(), boundedData, graphql({ db, schema }));
 app.use("/sql/*", bounded, client({ db, schema }));
 const ask = async (query: string): Promise<string> => {
   const headers = { "content-type": "application/json" };
