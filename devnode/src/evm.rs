@@ -138,17 +138,7 @@ mod tests {
     #[test]
     fn a_call_or_a_trace_ends_at_its_limit_and_a_transaction_does_not() {
         let mut evm = Evm::new(Config::default()).unwrap();
-        let block = BlockCtx {
-            l2_number: 1,
-            l1_number: 1,
-            timestamp: 1,
-            base_fee: 0,
-            gas_limit: 1 << 50,
-            coinbase: BATCH_POSTER,
-            prevrandao: B256::ZERO,
-            recent_hashes: &[],
-            moved_precompiles: &[],
-        };
+        let block = BlockCtx { gas_limit: 1 << 50, ..BlockCtx::default() };
         let tx = TxCtx { to: Some(Address::repeat_byte(7)), gas_limit: 100_000, ..TxCtx::default() };
         let call = TxCtx { is_call: true, ..tx.clone() };
         let trace = TxCtx { trace: TraceRequest::Accessed, ..tx.clone() };

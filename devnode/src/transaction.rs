@@ -32,7 +32,7 @@ impl Default for Config {
 }
 
 /// The block a transaction runs in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct BlockCtx<'a> {
     /// Number of the L2 block, which only ArbSys shows.
     pub l2_number: u64,

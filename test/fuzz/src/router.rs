@@ -162,12 +162,9 @@ pub fn run(data: &[u8]) {
             l2_number: 1,
             l1_number: 1_000,
             timestamp: 1_790_000_000,
-            base_fee: 0,
             gas_limit: 1 << 50,
             coinbase: BATCH_POSTER,
-            prevrandao: B256::ZERO,
-            recent_hashes: &[],
-            moved_precompiles: &[],
+            ..BlockCtx::default()
         };
         let tx = TxCtx {
             caller,

@@ -3,7 +3,6 @@
 mod single {
     use crate::help::single::*;
     use muster_core::id::{QueueId, TaskId, Ticket};
-    use muster_core::record::CALL_MODELS;
     use muster_model::meter::{metered, metered_alone, priced, MOST_GAS};
     use muster_model::refused;
     use muster_model::world::*;
@@ -511,21 +510,12 @@ mod single {
                 w.create(50_000, FEE, spec(24, &[])).unwrap();
                 w.drain();
             }
-            // The attacker's nodes: the model in the last of six words of their lists, then removed from it.
+            // The attacker's nodes.
             let mut n = 1_000u64;
             for set in 0..sets {
                 for i in 0..8u64 {
                     for _ in 0..per {
-                        let fill: Vec<u64> = (1..=31).map(|k| 5_000_000 + n * 100 + k).collect();
-                        let (some, last) = fill.split_at(3 * CALL_MODELS);
-                        w.join(n, "old card", 8, &some[..CALL_MODELS], 400).unwrap();
-                        for part in some[CALL_MODELS..].chunks(CALL_MODELS) {
-                            w.call(who(n), 0, |net| net.report_downloaded(ids(part.to_vec()))).unwrap();
-                        }
-                        let mut last = last.to_vec();
-                        last.push(1 + set * 8 + i);
-                        w.call(who(n), 0, |net| net.report_downloaded(ids(last))).unwrap();
-                        w.call(who(n), 0, |net| net.report_removed(ids(vec![1 + set * 8 + i]))).unwrap();
+                        forgetful(&mut w, n, "old card", 8, 5_000_000 + n * 100, 1 + set * 8 + i);
                         n += 1;
                     }
                 }
@@ -687,7 +677,6 @@ mod errors {
 mod replicated {
     use crate::help::replicated::*;
     use muster_core::id::TaskId;
-    use muster_core::record::CALL_MODELS;
     use muster_model::meter::{metered, priced, MOST_GAS};
     use muster_model::refused;
     use muster_model::validated::*;
@@ -735,10 +724,7 @@ mod replicated {
         }
         for n in 241..=252u64 {
             let list: Vec<u64> = (1..=32).map(|m| n * 100 + m).collect();
-            w.join(n, "card", 900, &list[..CALL_MODELS], 400).unwrap();
-            for part in list[CALL_MODELS..].chunks(CALL_MODELS) {
-                w.send(who(n), 0, reportDownloadedCall { models: part.to_vec() }).unwrap();
-            }
+            holder(&mut w, n, "card", 900, &list);
         }
         let card = w.node(241).gpu;
         w.send(OWNER, 0, listGpuGroupCall { group: card, listed: true }).unwrap();

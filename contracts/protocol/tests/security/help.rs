@@ -1,9 +1,27 @@
 //! Helpers that tests of several actors share: for all tasks, and by their policy.
 
 use alloy_primitives::B256;
+use muster_core::record::CALL_MODELS;
 use muster_model::validated::*;
 use muster_model::world::*;
 use muster_protocol::IMuster::*;
+
+/// A node with so many models that it reports some of them after it has joined.
+pub fn holder(w: &mut World, n: u64, card: &str, vram: u16, models: &[u64]) -> u32 {
+    let number = w.join(n, card, vram, &models[..CALL_MODELS], 400).unwrap();
+    for part in models[CALL_MODELS..].chunks(CALL_MODELS) {
+        w.send(who(n), 0, reportDownloadedCall { models: part.to_vec() }).unwrap();
+    }
+    number
+}
+
+/// A node that has held a model, in the last of six words of its list, behind those above `own`. It has removed that, and draws for the
+/// model look through its list in vain.
+pub fn forgetful(w: &mut World, n: u64, card: &str, vram: u16, own: u64, model: u64) {
+    let models: Vec<u64> = (own + 1..=own + 31).chain([model]).collect();
+    holder(w, n, card, vram, &models);
+    w.send(who(n), 0, reportRemovedCall { models: vec![model] }).unwrap();
+}
 
 /// An answer of one image.
 pub fn picture(n: u8) -> B256 {
@@ -44,10 +62,9 @@ pub fn called(w: &mut World, id: u64, node: u32, caller: u64) -> (u32, Vec<u32>)
 }
 
 pub mod single {
-
+    pub use super::forgetful;
     use muster_core::id::TaskId;
     use muster_model::world::*;
-
     use muster_protocol::IMuster::IMusterCalls;
 
     pub const FEE: u128 = TOKEN;
@@ -145,7 +162,7 @@ pub mod errors {
 }
 
 pub mod sampled {
-    pub use super::{grouped, picture, runner};
+    pub use super::{forgetful, grouped, picture, runner};
     use alloy_sol_types::SolInterface;
 
     use muster_model::validated::*;
@@ -232,7 +249,7 @@ pub mod sampled {
 }
 
 pub mod replicated {
-    pub use super::picture;
+    pub use super::{holder, picture};
 
     use muster_model::world::*;
 
@@ -240,10 +257,9 @@ pub mod replicated {
 }
 
 pub mod rated {
-    pub use super::picture;
+    pub use super::{holder, picture};
     use alloy_primitives::B256;
     use muster_core::id::NodeId;
-    use muster_core::record::CALL_MODELS;
     use muster_core::wad::WAD;
     use muster_model::validated::*;
     use muster_model::world::*;
@@ -340,11 +356,7 @@ pub mod rated {
     /// Thirty-two models of its own that a node holds, and eight that a task wants and nobody has.
     pub fn hoard(w: &mut World, n: u64, card: &str, vram: u16) -> u32 {
         let list: Vec<u64> = (1..=32).map(|m| n * 100 + m).collect();
-        let number = w.join(n, card, vram, &list[..CALL_MODELS], 400).unwrap();
-        for part in list[CALL_MODELS..].chunks(CALL_MODELS) {
-            w.send(who(n), 0, reportDownloadedCall { models: part.to_vec() }).unwrap();
-        }
-        number
+        holder(w, n, card, vram, &list)
     }
 
     /// Equal nodes at eight VRAM sizes, each of which hoards.

@@ -3,7 +3,6 @@
 mod single {
     use crate::help::single::*;
     use muster_core::id::{NodeId, TaskId};
-    use muster_core::record::CALL_MODELS;
     use muster_core::word::Word;
     use muster_model::refused;
     use muster_model::world::*;
@@ -140,12 +139,7 @@ mod single {
         let mut w = world(0, 1);
         w.mem.keep_logs = false;
         for n in 1..=nodes {
-            let own: Vec<u64> = (1..32).map(|k| n * 100 + k).chain([7]).collect();
-            w.join(n, "RTX 4090", 24, &own[..CALL_MODELS], 400).unwrap();
-            for part in own[CALL_MODELS..].chunks(CALL_MODELS) {
-                w.call(who(n), 0, |net| net.report_downloaded(ids(part.to_vec()))).unwrap();
-            }
-            w.call(who(n), 0, |net| net.report_removed(ids(vec![7]))).unwrap();
+            forgetful(&mut w, n, "RTX 4090", 24, n * 100, 7);
         }
         w
     }
@@ -484,20 +478,6 @@ mod sampled {
         assert!(shut <= window);
     }
 
-    /// Nodes that held these models, in the last of six words of their lists, and have removed them: 16 for each. A draw of such a task looks
-    /// through all of them.
-    fn forgetful(w: &mut World, models: std::ops::RangeInclusive<u64>) {
-        for (n, model) in (1_000..).zip(models.flat_map(|model| [model; 16])) {
-            let mut fill: Vec<u64> = (1..=31).map(|k| 5_000_000 + n * 100 + k).collect();
-            fill.push(model);
-            w.join(n, "old card", 1, &fill[..10], 400).unwrap();
-            for part in fill[10..].chunks(10) {
-                w.send(who(n), 0, reportDownloadedCall { models: part.to_vec() }).unwrap();
-            }
-            w.send(who(n), 0, reportRemovedCall { models: vec![model] }).unwrap();
-        }
-    }
-
     /// Somebody settles a group whose three members have withheld. Each of them is slashed out of the network while it runs a task of eight
     /// models of its own, which is refunded, beside draws that are due: of tasks of so many models each.
     fn three_slashed_out_beside(due: &[u64], seed: u64) -> (u64, String) {
@@ -524,7 +504,10 @@ mod sampled {
             let own = created_by(&mut w, 160 + i, TOKEN, IMuster::TaskSpec { gpu, models, flags: 1, ..spec(0, &[]) });
             assert_eq!(task_of(&mut w, n), own);
         }
-        forgetful(&mut w, 5_001..=5_008);
+        // A draw of such a task looks through sixteen lists for each model.
+        for (n, model) in (1_000..).zip((5_001..=5_008).flat_map(|model| [model; 16])) {
+            forgetful(&mut w, n, "old card", 1, 5_000_000 + n * 100, model);
+        }
         w.pass(100, 90_000);
         w.dispatch(16).unwrap();
         for (by, &models) in (170..).zip(due) {
