@@ -25,6 +25,8 @@ pub struct Meter<'a> {
     mem: &'a mut Memory,
     touched: RefCell<HashSet<Word>>,
     before: HashMap<Word, Word>,
+    /// The words overwritten, as they were, in order.
+    written: Vec<(Word, Word)>,
     logged: u64,
     /// The values of hashes, limb after limb.
     luck: Option<RefCell<VecDeque<u64>>>,
@@ -33,7 +35,7 @@ pub struct Meter<'a> {
 impl<'a> Meter<'a> {
     /// Over a storage, at the start of a transaction.
     pub fn new(mem: &'a mut Memory) -> Self {
-        Meter { mem, touched: RefCell::default(), before: HashMap::new(), logged: 0, luck: None }
+        Meter { mem, touched: RefCell::default(), before: HashMap::new(), written: Vec::new(), logged: 0, luck: None }
     }
     /// The same, with loaded luck: its hashes give these numbers one after the other, and then only the greatest.
     pub fn loaded(mem: &'a mut Memory, luck: impl Into<VecDeque<u64>>) -> Self {
@@ -43,9 +45,16 @@ impl<'a> Meter<'a> {
     pub fn has_touched(&self, slot: Word) -> bool {
         self.touched.borrow().contains(&slot)
     }
+    /// A word, without counting it as one that the call has read.
+    fn peek(&self, slot: Word) -> Word {
+        let word = self.mem.load(slot);
+        // Takes one away: the count wraps.
+        self.mem.charge(u32::MAX);
+        word
+    }
     /// Gas until now.
     pub fn gas(&self) -> u64 {
-        let writes = self.before.iter().map(|(slot, old)| match self.mem.load(*slot) {
+        let writes = self.before.iter().map(|(slot, old)| match self.peek(*slot) {
             new if new == *old => 0,
             _ if old.is_zero() => 20_000,
             _ => 2_900,
@@ -61,8 +70,9 @@ impl Host for Meter<'_> {
     }
     fn store(&mut self, slot: Word, word: Word) {
         self.touched.borrow_mut().insert(slot);
-        let old = self.mem.load(slot);
+        let old = self.peek(slot);
         self.before.entry(slot).or_insert(old);
+        self.written.push((slot, old));
         self.mem.store(slot, word);
     }
     fn mapping(&self, map: u8, key: Word) -> Word {
@@ -113,13 +123,25 @@ impl Host for Meter<'_> {
         self.mem.signed()
     }
     fn program(&self) -> Program {
-        Program::Any
+        self.mem.program()
     }
-    fn enter(&mut self, _: Program) -> Program {
-        Program::Any
+    fn enter(&mut self, program: Program) -> Program {
+        self.mem.enter(program)
     }
-    fn ask(&mut self, _: Program, call: &[u8]) -> Option<u64> {
-        unreachable!("{call:?} is not asked of who runs everything")
+    fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64> {
+        let (written, logs) = (self.written.len(), self.mem.logs.len());
+        // As in memory without a meter, a chain reads where the program is.
+        self.charge(1);
+        let asking = self.enter(program);
+        let answer = muster_protocol::among::any(self, call);
+        self.enter(asking);
+        if answer.is_err() {
+            for (slot, old) in self.written.split_off(written).into_iter().rev() {
+                self.mem.store(slot, old);
+            }
+            self.mem.logs.truncate(logs);
+        }
+        answer.ok().map(|out| Word::from_be_bytes(out.try_into().expect("a number")).0[0])
     }
 }
 
