@@ -186,6 +186,7 @@ pub fn run(root: &Path, coverage: &Path) -> Result<()> {
     let native = ["draw", "native", "life", "outcomes", "words", "intervals"].map(|test| ["--test", test]).concat();
     heard.listen(root, &[&native[..], &["--", "--show-output"]].concat())?;
     heard.listen(root, &["--test", "security", "--", "--show-output", "single::"])?;
+    heard.listen(root, &["--test", "search", "--", "--show-output", "four_hundred_lives"])?;
     eprintln!("proof: through compiled WASM, on the embedded node");
     heard.listen(root, &["--test", "network", "--", "--show-output", "model::", "outcomes::", "weight::"])?;
     let file = root.join("docs/generated/proof.md");
@@ -251,6 +252,10 @@ fn page(root: &Path, heard: &Heard, executed: &str) -> Result<String> {
             columns.iter().map(|(_, events)| thousands(events.get(event).copied().unwrap_or_default())).collect();
         page += &format!("| `{event}` | {} |\n", counts.join(" | "));
     }
+
+    let times = |event: &str| columns.iter().filter_map(|(_, events)| events.get(event)).sum::<u64>();
+    let lives = heard.of("searched", "lives")?[0];
+    page += &properties(driven[0] + driven[1], times, lives)?;
 
     let runs = fs::read_to_string(root.join("test/runs.jsonl")).context("test/runs.jsonl")?;
     let now = runs::has_contracts(root);
@@ -373,16 +378,46 @@ storage and logs, worked out natively; [gas.md](gas.md) has those of compiled pr
 | --- | --- | --- | --- |
 ";
 
+/// The properties of every state, and how often each was checked: after so many operations, in which an event came so many `times`, and in
+/// the adversary's lives.
+fn properties(operations: u64, times: impl Fn(&str) -> u64, lives: &Figure) -> Result<String> {
+    let searched = |what| Ok::<_, anyhow::Error>(thousands(lives.get(what)?.parse()?));
+    let (calls, departures) = (searched("calls")?, searched("departures")?);
+    let [metered, ended, all, half] = ["calls metered", "everything ended", "everybody left", "half left against the others"]
+        .map(|event| thousands(times(event)));
+    Ok(PROPERTIES
+        .replace("{lives}", &searched("lives")?)
+        .replace("{operations}", &thousands(operations))
+        .replace("{calls}", &calls)
+        .replace("{metered}", &metered)
+        .replace("{ended}", &ended)
+        .replace("{all}", &all)
+        .replace("{half}", &half)
+        .replace("{departures}", &departures))
+}
+
+const PROPERTIES: &str = "
+### Properties
+
+These must hold in every state, whatever others do, and the owner within his bounds (`test/model/src/properties.rs`). The operations above check them, and so does
+a [search for attacks](attacks.md), here in {lives} lives of an adversary with an application and up to two fifths of the nodes.
+
+| property | what is checked | by the operations | in the adversary's lives |
+| --- | --- | --- | --- |
+| money | Stakes, credit, returned stakes, fees, reserve, what was burnt and the treasury's income add up to all that came in and did not go out. | after {operations} operations | after {calls} calls |
+| gas | Storage, logs and start of a call cost 1,000,000 at most, unless its caller chose how much it does. | {metered} calls in memory | {calls} calls |
+| progress | While anything is left to do, tasks end or go to another group, by calls that anybody can make. | {ended} times until nothing was left | until nothing was left, after all new tasks of every life |
+| nobody stuck | Nodes leave within two days, by a bounded number of calls, and get everything they are owed once stakes are returned. | {all} times all nodes on a copy, {half} times half of them against the rest: silent, pausing and resuming, committing and not revealing | {departures} times all honest nodes on a copy, against the adversary's |
+| no honest loss | Nodes that keep to the rules lose neither stake nor credit nor their place. | each time they leave; not where answers from before are still to be judged | each slash, kick-out and departure; not a node that an adversary's majority or an ambiguous task contradicts, or whose answer was wrong |
+";
+
 const DRIVEN: &str = "
 ## Operations against the reference model
 
 Random calls of every kind, by callers with and without the right to, with ether forced in and time passing. After
 every operation state, events and money are compared with a plain model (`test/model`), and every 16 everything that
-takes long to compare. After every 100, all nodes leave on a copy: each with its stake and credit, by a bounded number of
-calls, within two days and the time that stakes are held. Every other time half of them leave so, against the rest: silent,
-pausing and resuming, committing and not revealing. One in 16 calls is metered on a copy before it is made: its storage, logs
-and start must stay below 1,000,000 gas, unless its caller chose how much it does. In memory alone can a copy be made. A run
-that fails is cut down to a short one before it is shown.
+takes long to compare. After every 100, nodes leave on a copy. In memory alone can a copy be made, and calls metered. A run that fails is cut down to
+a short one before it is shown.
 
 | | test | where | seeds | operations of each | accounts with nodes | operations |
 | ---: | --- | --- | --- | ---: | ---: | ---: |

@@ -11,6 +11,7 @@
 //! | [`outcomes`] | every combination of the acts of a group's members, and the outcome that it must have |
 //! | [`explorer`] | the state in the view of a reader of nothing but logs |
 //! | [`search`] | an adversary that tries out attacks |
+//! | [`properties`] | the properties of every state |
 //! | [`drive`] | runs of random operations; one that fails is cut down to a short one |
 
 pub mod drive;
@@ -18,6 +19,7 @@ pub mod explorer;
 pub mod meter;
 pub mod model;
 pub mod outcomes;
+pub mod properties;
 pub mod samples;
 pub mod system;
 pub mod validated;

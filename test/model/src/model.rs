@@ -4,7 +4,7 @@
 //! The model foretells every event and every refusal. Only what chance decides is taken from the
 //! events (which node a draw fell on, which place of a queue a task got) and checked to be allowed.
 
-use crate::meter::MOST_GAS;
+use crate::properties::{self, Progress};
 use crate::system::{self, Call, Done, Logged, System};
 use crate::world::stage::*;
 use crate::world::*;
@@ -26,8 +26,6 @@ mod left;
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
 const SIZES: [u16; 4] = [8, 24, 40, 80];
 const EPS: f64 = 1e-11;
-/// Of so many calls one is metered before it is made, on a copy.
-const METERED: u64 = 16;
 /// Blocks whose hash can be had.
 const HISTORY: u64 = 393_168;
 /// GPU groups of which a draw of three that answer alike misses none.
@@ -65,7 +63,7 @@ const CALL_DRAWS: u64 = 8;
 /// Draws of a task's nodes by ratings that may stay undecided.
 const RATED_DRAWS: u64 = 16;
 /// Groups that a task chosen by ratings can be given to after its first, at most.
-const RESCHEDULES: u64 = 8;
+pub(crate) const RESCHEDULES: u64 = 8;
 /// Tasks that can be Pending at once.
 const PENDING: usize = 4_095;
 /// Calls that can wait at once.
@@ -795,8 +793,6 @@ pub struct Model {
     /// The nodes that wait for tasks of a queue, first come.
     waiting: BTreeMap<u32, Vec<u32>>,
     calls: VecDeque<Waiting>,
-    /// Calls made so far.
-    made: u64,
     teams: BTreeMap<u32, Team>,
     /// Places of groups there are.
     places: u32,
@@ -971,7 +967,6 @@ impl Model {
             queue: Vec::new(),
             waiting: BTreeMap::new(),
             calls: VecDeque::new(),
-            made: 0,
             teams: BTreeMap::new(),
             places: 0,
             listed: BTreeSet::new(),
@@ -1722,7 +1717,8 @@ impl Model {
     /// and those calls neither form nor settle one of the groups that are left.
     fn rest<S: System>(&mut self, real: &mut S) -> Vec<Logged> {
         let mut logged = Vec::new();
-        let (mut left, mut vain) = (self.steps_left(), 0);
+        // Draws can stay undecided so often.
+        let mut progress = Progress::within(RATED_DRAWS, self.steps_left());
         while !self.teams.is_empty() || !self.calls.is_empty() || self.idle_for_something(false).is_some() {
             // Longer than any window.
             real.pass(4, 70_000);
@@ -1736,11 +1732,11 @@ impl Model {
                 logged.extend(events);
                 self.look(real);
             }
-            let before = std::mem::replace(&mut left, self.steps_left());
-            vain = if left < before { 0 } else { vain + 1 };
-            // Draws can stay undecided so often.
-            assert!(vain <= RATED_DRAWS, "never ends: {:?} {:?} {:?}", self.teams, self.calls, self.left);
+            if let Err(what) = progress.round(self.steps_left()) {
+                panic!("{what}: {:?} {:?} {:?}", self.teams, self.calls, self.left);
+            }
         }
+        self.note("everything ended");
         logged
     }
 
@@ -1822,16 +1818,11 @@ impl Model {
     }
 
     fn call<S: System>(&mut self, real: &mut S, call: &Call) -> Vec<Logged> {
-        self.made += 1;
-        // Their callers choose how much they do.
-        let chosen = call.is::<dispatchCall>() || call.is::<createTasksCall>();
-        if self.made.is_multiple_of(METERED) && !chosen {
-            if let Some(gas) = real.gas(call) {
-                self.note("calls metered");
-                assert!(gas <= MOST_GAS, "{gas} gas: {call:?}");
-            }
-        }
         let out = real.call(call);
+        if let Some(gas) = real.gas() {
+            self.note("calls metered");
+            properties::gas(&call.data, gas).unwrap_or_else(|what| panic!("{what}"));
+        }
         self.follow(real, call.value, out, |model, trace| model.apply(call, trace))
     }
 

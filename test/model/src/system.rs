@@ -85,8 +85,8 @@ pub trait System {
     fn birth(&mut self) -> Vec<Logged>;
     /// Checks of its own after an operation.
     fn inspect(&mut self) {}
-    /// The gas of a call, which is not made: of storage, logs and its start; none where it cannot be copied.
-    fn gas(&self, _call: &Call) -> Option<u64> {
+    /// The gas of the last call, whether it was refused or not: of storage, logs and its start; none where it is not counted.
+    fn gas(&self) -> Option<u64> {
         None
     }
     /// A copy, on which possible calls are tried; none where it cannot be copied.
@@ -125,7 +125,15 @@ impl System for World {
     }
 
     fn call(&mut self, call: &Call) -> Result<Done, Refused> {
-        self.told(call.from, call.value, |m| programs::answer(m, &call.data).map(drop))
+        let mut gas = 0;
+        let out = self.told(call.from, call.value, |m| {
+            let mut meter = Meter::new(m);
+            let out = programs::answer(&mut meter, &call.data).map(drop);
+            gas = meter.gas();
+            out
+        });
+        self.gas = gas;
+        out
     }
 
     fn record(&mut self, node: u32, score: u8, times: u8) -> Option<Result<Done, Refused>> {
@@ -161,16 +169,8 @@ impl System for World {
         self.mem.logs.iter().map(|l| (decode(&l.topics, &l.data), now)).collect()
     }
 
-    fn gas(&self, call: &Call) -> Option<u64> {
-        let (mut copy, mut gas) = (self.clone(), 0);
-        // Refused or not, it costs what it has done until then.
-        let _ = copy.raw(call.from, call.value, |m| {
-            let mut meter = Meter::new(m);
-            let out = programs::answer(&mut meter, &call.data);
-            gas = meter.gas();
-            out
-        });
-        Some(gas)
+    fn gas(&self) -> Option<u64> {
+        Some(self.gas)
     }
 
     fn copy(&self) -> Option<World> {

@@ -142,6 +142,8 @@ pub struct World {
     pub paid_in: u128,
     /// Wei that came in past every function.
     pub forced: u128,
+    /// Gas of the last call that was metered.
+    pub gas: u64,
 }
 
 impl World {
@@ -154,7 +156,7 @@ impl World {
 
     /// A world on a storage.
     pub fn on(mem: Memory) -> World {
-        World { mem, paid_in: 0, forced: 0 }
+        World { mem, paid_in: 0, forced: 0, gas: 0 }
     }
 
     /// Calls a function as the router does; gives its answer.

@@ -2,6 +2,7 @@
 
 use alloy_primitives::{B256, U256};
 use muster_core::validation::payment;
+use muster_model::proof;
 use muster_model::search::book::{Cause, Tally};
 use muster_model::search::harm::Harm;
 use muster_model::search::hold;
@@ -34,7 +35,7 @@ fn four_hundred_lives() {
         sum.add(tally);
     }
     assert_eq!(sum.lives, SEASONS * LIVES);
-    println!("{} departures", sum.departures);
+    proof("searched", &[("lives", &sum.lives), ("calls", &sum.checked), ("departures", &sum.departures)]);
     assert!(sum.departures >= 1_000, "{sum:?}");
     assert!(sum.majorities > 0 && sum.spent > 0 && sum.fooled > 0 && sum.withheld > 0 && sum.looked > 0, "{sum:?}");
     assert!(sum.burnt(Cause::Majority) > 0 && sum.burnt(Cause::Ambiguous) > 0, "{sum:?}");

@@ -12,7 +12,13 @@ impl Model {
     /// Compares everything with the real thing.
     pub fn compare<S: System>(&self, real: &mut S, full: bool) {
         assert_eq!(real.balance(), self.paid_in - self.paid_out + self.forced, "balance");
-        real.read(|net| self.compare_state(net, full));
+        let alone = self.nodes.values().filter_map(|n| n.task.as_ref()).filter(|task| !matches!(task.part, Part::Member(_)));
+        let fees = alone.chain(&self.pending).chain(&self.queue).chain(self.teams.values().map(|team| &team.task));
+        let (fees, came) = (fees.map(|task| task.fee).sum(), self.paid_in - self.paid_out);
+        real.read(|net| {
+            properties::money(net, self.accounts.keys().copied(), fees, came, full).unwrap_or_else(|what| panic!("{what}"));
+            self.compare_state(net, full);
+        });
     }
 
     fn compare_state<H: Host>(&self, net: &Network<H>, full: bool) {
@@ -49,7 +55,6 @@ impl Model {
         let due = self.nodes.values().filter_map(|n| n.parked).min().unwrap_or(0);
         assert_eq!(net.head().parked_due as u64, due);
 
-        let mut money = self.treasury + self.reserve + self.burnt;
         for (&number, n) in &self.nodes {
             let v = net.node_view(NodeId(number)).unwrap();
             assert_eq!(
@@ -76,7 +81,6 @@ impl Model {
             assert_eq!((v.judged as u64, v.right as u64), n.judged, "judgements of {number}");
             assert_eq!(worker_of(&*net.host, NodeId(number)), (n.worker, self.worker(number).is_some()), "worker of {number}");
             assert!((v.rating as f64 / 1e18 - (right + 1) as f64 / (judged + 2) as f64).abs() < 1e-9, "rating of {number}");
-            money += n.stake;
             let view = net.running_task(NodeId(number)).unwrap();
             if let Some(t) = &n.task {
                 let (status, group) = match t.part {
@@ -87,9 +91,6 @@ impl Model {
                 };
                 Self::same(&view, t, status);
                 assert_eq!((view.node, view.group), (number, group));
-                if group == 0 {
-                    money += t.fee;
-                }
             } else {
                 assert_eq!(view.status, 0, "{number} runs nothing");
             }
@@ -102,7 +103,6 @@ impl Model {
                 (v.credit, v.unbonding, v.release, v.node, v.kickedOut),
                 (a.credit, a.unbonding, a.release, a.node, a.kicked)
             );
-            money += a.credit + a.unbonding;
         }
         for (who, uris) in &self.stores {
             assert_eq!(&stores_of(&*net.host, *who), uris, "stores of {who:?}");
@@ -111,11 +111,8 @@ impl Model {
         for (v, t) in pending.iter().zip(self.pending.iter().take(256)) {
             Self::same(v, t, 1);
         }
-        money += self.pending.iter().chain(&self.queue).map(|t| t.fee).sum::<u128>();
-        money += self.teams.values().map(|team| team.task.fee).sum::<u128>();
         self.compare_validation(net);
         self.compare_profiles(net);
-        assert_eq!(money, self.paid_in - self.paid_out, "money");
         let mut parked: Vec<u32> = net.excluded_nodes(0, 256).unwrap().1.iter().map(|n| n.0).collect();
         parked.sort_unstable();
         assert_eq!(parked, self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect::<Vec<_>>());

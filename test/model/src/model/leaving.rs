@@ -1,107 +1,65 @@
-//! Nobody is stuck: in any state all nodes can leave, with their money, by a bounded number of calls and in a bounded time. Each must do
-//! the work it was given or say that it cannot. So can any of them while the others stay and act against it: silent, pausing and resuming,
-//! taking work on and not doing it, committing and not revealing.
+//! In any state all nodes can leave ([`properties::leave`]). Each must do the work it was given or say that it cannot. So can any of them
+//! while the others stay and act against it: silent, pausing and resuming, taking work on and not doing it, committing and not revealing.
 //!
 //! Nodes that had not answered before lose nothing. Those that had may be found wrong by a judgement that was under way.
 
 use super::*;
+use crate::properties::{Leaving, Paid};
 
-/// Times that everybody acts, until the last node is gone and the last group judged.
-const ROUNDS: u64 = 400;
-/// Seconds until then: twice the longest window that can be set. Stakes follow after `unbonding`.
-const SECONDS: u64 = 131_070;
-/// Calls of each node for itself, and of accounts that poke it.
-const CALLS_EACH: u64 = 8;
-/// Calls for each task and each group: a group of nine commits, reveals, is drawn and settled.
-const CALLS_OF_TASK: u64 = 20;
+/// Some nodes that leave a network.
+struct Departure<'a, S> {
+    model: &'a mut Model,
+    real: &'a mut S,
+    dice: &'a mut Dice,
+    leaving: BTreeSet<u32>,
+    /// Nodes that act against them.
+    against: BTreeSet<u32>,
+    /// Their operators, with the wei that each had, if no judgement of former answers may take any.
+    operators: Vec<(Address, u128)>,
+    /// Tasks and groups there were.
+    tasks: u64,
+}
 
 impl Model {
     /// Has all nodes leave. Panics where one does not, or not with its money.
     pub fn everybody_leaves<S: System>(&mut self, real: &mut S) {
-        self.leave_against(real, &BTreeSet::new(), &mut Dice(0));
+        self.leave_against(real, BTreeSet::new(), &mut Dice(0));
     }
 
     /// The same of about half of the nodes, against the others.
     pub fn half_leave<S: System>(&mut self, real: &mut S, dice: &mut Dice) {
         let against = self.nodes.keys().copied().filter(|_| dice.below(2) == 0).collect();
-        self.leave_against(real, &against, dice);
+        self.leave_against(real, against, dice);
     }
 
-    fn leave_against<S: System>(&mut self, real: &mut S, against: &BTreeSet<u32>, dice: &mut Dice) {
-        let theirs = |model: &Model, operator: &Address| {
-            let (account, node) = (&model.accounts[operator], model.own(*operator).ok());
-            account.credit + account.unbonding + node.map_or(0, |node| model.nodes[&node].stake)
-        };
+    fn leave_against<S: System>(&mut self, real: &mut S, against: BTreeSet<u32>, dice: &mut Dice) {
         let answered = |m: &&Member| matches!(m.stage, COMMITTED | ANSWERED);
         let mut judged: BTreeSet<u32> =
             self.teams.values().flat_map(|team| team.members.iter().filter(answered)).map(|m| m.node).collect();
         let committed = |n: &Node| n.task.as_ref().is_some_and(|t| matches!(t.part, Part::Committed(_) | Part::Calling(_)));
         judged.extend(self.nodes.iter().filter(|(_, n)| committed(n)).map(|(&node, _)| node));
         let leaving: BTreeSet<u32> = self.nodes.keys().copied().filter(|node| !against.contains(node)).collect();
-        let owed: Vec<(Address, u128)> = leaving
-            .iter()
-            .map(|node| (node, &self.nodes[node]))
-            .filter(|(node, n)| n.status != 0 && !judged.contains(node))
-            .map(|(_, n)| (n.operator, theirs(self, &n.operator)))
-            .collect();
-        let operators: Vec<Address> = leaving.iter().map(|node| self.nodes[node].operator).collect();
-
-        let (begun, mut rounds, mut calls) = (self.now, 0, 0);
-        let tasks =
-            self.pending.len() + self.queue.len() + self.teams.len() + self.nodes.values().filter(|n| n.task.is_some()).count();
-        while leaving.iter().any(|node| self.nodes[node].status != 0)
-            || self.teams.values().any(|team| team.members.iter().any(|m| leaving.contains(&m.node)))
-        {
-            let in_time = rounds < ROUNDS && self.now - begun <= SECONDS;
-            assert!(in_time, "cannot leave: {:?} {:?} {:?}", self.nodes, self.teams, self.calls);
-            // No node quits while draws are due. Those that stay undecided are due again in the next block, so both come in one.
-            calls += self.help(real);
-            for &node in against {
-                if let Some(call) = self.hostile(node, dice) {
-                    self.call(real, &call);
-                    self.look(real);
-                }
-            }
-            for &node in &leaving {
-                while let Some(call) = self.next_of(node) {
-                    calls += 1;
-                    let done = self.call(real, &call);
-                    self.look(real);
-                    if done.is_empty() {
-                        break;
-                    }
-                }
-            }
-            for (node, call) in self.reveals(false) {
-                if against.contains(&node) {
-                    continue;
-                }
-                // A commitment to an answer that no task of its kind can have is refused each time, so nobody needs to call that.
-                calls += u64::from(!self.call(real, &call).is_empty());
-                self.look(real);
-            }
-            calls += self.help(real);
-            // Few windows are open for long. Nobody sleeps until it is too late.
-            let seconds = (15 << (rounds / 4).min(12)).min(SECONDS.saturating_sub(self.now - begun));
-            real.pass(1, self.shortened(seconds, &leaving));
-            self.look(real);
-            rounds += 1;
+        // An operator may have had several nodes, one after the other.
+        let mut operators: BTreeMap<Address, u128> = BTreeMap::new();
+        for node in &leaving {
+            let n = &self.nodes[node];
+            let sure = n.status != 0 && !judged.contains(node);
+            let had = operators.entry(n.operator).or_default();
+            *had = (*had).max(if sure { self.money_of(n.operator) } else { 0 });
         }
-        let most = CALLS_EACH * self.nodes.len() as u64 + CALLS_OF_TASK * tasks as u64;
-        assert!(calls <= most, "{calls} calls of {most}");
-
-        let last = operators.iter().map(|operator| self.accounts[operator].release).max().unwrap_or(0);
-        real.pass(1, last.saturating_sub(self.now));
-        self.look(real);
-        for operator in operators {
-            let (had, paid) = (theirs(self, &operator), self.paid_out);
-            if had > 0 {
-                self.call(real, &Call::new(operator, withdrawCall { to: operator.into() }));
-                assert_eq!(self.paid_out - paid, had, "what {operator:?} is paid");
-            }
-            let owed = owed.iter().find(|(other, _)| *other == operator).map_or(0, |(_, owed)| *owed);
-            assert!(had >= owed, "{operator:?} had {owed}, and leaves with {had}");
+        let run = self.nodes.values().filter(|n| n.task.is_some()).count();
+        let tasks = (self.pending.len() + self.queue.len() + self.teams.len() + run) as u64;
+        let operators = operators.into_iter().collect();
+        let mut departure = Departure { model: self, real, dice, leaving, against, operators, tasks };
+        if let Err(what) = properties::leave(&mut departure) {
+            panic!("{what}: {:?} {:?} {:?}", self.nodes, self.teams, self.calls);
         }
+    }
+
+    /// Everything that an operator has.
+    fn money_of(&self, operator: Address) -> u128 {
+        let (account, node) = (&self.accounts[&operator], self.own(operator).ok());
+        account.credit + account.unbonding + node.map_or(0, |node| self.nodes[&node].stake)
     }
 
     /// Has somebody make all calls that anybody can; gives how many.
@@ -164,5 +122,73 @@ impl Model {
             _ if !matches!(n.status, 0 | 4) => Some(Call::new(n.operator, quitCall {})),
             _ => None,
         }
+    }
+}
+
+impl<S: System> Leaving for Departure<'_, S> {
+    fn staying(&mut self) -> Vec<u32> {
+        let judged: BTreeSet<u32> = self.model.teams.values().flat_map(|team| team.members.iter().map(|m| m.node)).collect();
+        let stays = |node: &u32| self.model.nodes[node].status != 0 || judged.contains(node);
+        self.leaving.iter().copied().filter(stays).collect()
+    }
+
+    fn now(&mut self) -> u64 {
+        self.model.now
+    }
+
+    fn size(&mut self) -> (u64, u64) {
+        (self.model.nodes.len() as u64, self.tasks)
+    }
+
+    fn round(&mut self, round: u64, left: u64) -> u64 {
+        let (model, real) = (&mut *self.model, &mut *self.real);
+        // No node quits while draws are due. Those that stay undecided are due again in the next block, so both come in one.
+        let mut calls = model.help(real);
+        for &node in &self.against {
+            if let Some(call) = model.hostile(node, self.dice) {
+                model.call(real, &call);
+                model.look(real);
+            }
+        }
+        for &node in &self.leaving {
+            while let Some(call) = model.next_of(node) {
+                calls += 1;
+                let done = model.call(real, &call);
+                model.look(real);
+                if done.is_empty() {
+                    break;
+                }
+            }
+        }
+        for (node, call) in model.reveals(false) {
+            if self.against.contains(&node) {
+                continue;
+            }
+            // A commitment to an answer that no task of its kind can have is refused each time, so nobody needs to call that.
+            calls += u64::from(!model.call(real, &call).is_empty());
+            model.look(real);
+        }
+        calls += model.help(real);
+        // Few windows are open for long. Nobody sleeps until it is too late.
+        let seconds = (15 << (round / 4).min(12)).min(left);
+        real.pass(1, model.shortened(seconds, &self.leaving));
+        model.look(real);
+        calls
+    }
+
+    fn paid(&mut self) -> Vec<Paid> {
+        let (model, real) = (&mut *self.model, &mut *self.real);
+        let last = self.operators.iter().map(|(operator, _)| model.accounts[operator].release).max().unwrap_or(0);
+        real.pass(1, last.saturating_sub(model.now));
+        model.look(real);
+        let mut all = Vec::new();
+        for &(to, had) in &self.operators {
+            let (owed, before) = (model.money_of(to), model.paid_out);
+            if owed > 0 {
+                model.call(real, &Call::new(to, withdrawCall { to: to.into() }));
+            }
+            all.push(Paid { to, had, owed, got: model.paid_out - before });
+        }
+        all
     }
 }

@@ -4,12 +4,13 @@ use super::book::Book;
 use super::parties::{Nature, Side};
 use super::rules::Rule;
 use crate::meter::Meter;
+use crate::properties::{self, Holds};
 use crate::world::decode;
 use crate::world::{named, parameter, who, word, Dice, World, OWNER, STAKE_UNIT, TOKEN, UPGRADE_DELAY};
 use alloy_primitives::{keccak256, B256, U256};
 use alloy_sol_types::{SolCall, SolValue};
-use muster_core::id::{GpuGroup, NodeId, QueueId};
-use muster_core::record::{Node, Phase, Status};
+use muster_core::id::{GpuGroup, NodeId};
+use muster_core::record::{Node, Status};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::*;
 use muster_protocol::flow::draw::Rng;
@@ -17,7 +18,7 @@ use muster_protocol::host::Host;
 use muster_protocol::layout::{slot, RESERVE};
 use muster_protocol::native::Hashes;
 use muster_protocol::store::accounts;
-use muster_protocol::store::groups::{places, Group};
+use muster_protocol::store::groups::places;
 use muster_protocol::store::node::NodeHandle;
 use muster_protocol::{programs, IMuster, Network, Result};
 use std::collections::{HashMap, HashSet};
@@ -37,8 +38,6 @@ pub const HELPER: u64 = 4;
 pub const COMMON_MODEL: u64 = 1;
 /// The listed GPU group of all nodes but the adversary's private ones.
 pub const CARD: u32 = 1 << 16 | 24;
-/// A task's queue is looked at in storage after each call while no more than so many wait, else after every 64th.
-const WATCHED: u32 = 128;
 /// The owner's proposals in a season, one value of each.
 const PROPOSED: [(&str, [u64; 3]); 3] = [("slashTimes", [10, 15, 20]), ("openMost", [1, 2, 3]), ("startFeeBps", [100, 200, 500])];
 /// Hashes that a lone sender tries.
@@ -88,6 +87,8 @@ pub struct Arena {
     pub old: Option<Rule>,
     /// The place that a failure names.
     pub place: String,
+    /// Calls of honest operators that were accepted.
+    pub of_nodes: u64,
     calls: u64,
 }
 
@@ -110,6 +111,7 @@ impl Arena {
             lacking: HashSet::new(),
             old: None,
             place: format!("seed {seed}"),
+            of_nodes: 0,
             calls: 0,
         };
         arena.read_parameters();
@@ -243,20 +245,19 @@ impl Arena {
         let own = person.is_some_and(|person| self.people[person].side == Side::Adversary);
         let (mut gas, reserve) = (0, accounts::reserve(&self.w.mem));
         let out = self.w.raw(from, value, |m| {
-            if !own {
-                return programs::answer(m, data);
-            }
             let mut meter = Meter::new(m);
             let out = programs::answer(&mut meter, data);
             gas = meter.gas();
             out
         });
-        self.book.life.gas += gas;
+        self.must_hold(properties::gas(data, gas));
+        self.book.life.gas += if own { gas } else { 0 };
         if out.is_ok() {
             if let Some(person) = person {
                 let person = &mut self.people[person];
                 person.flow += (self.w.mem.paid - paid) as i128 - value as i128;
-                self.book.life.calls += u64::from(person.side == Side::Adversary);
+                self.book.life.calls += u64::from(own);
+                self.of_nodes += u64::from(!own && person.node > 0);
             }
         }
         if let (Err(refused), true) = (&out, data.starts_with(&withdrawCall::SELECTOR)) {
@@ -339,46 +340,17 @@ impl Arena {
     fn check(&mut self) {
         self.calls += 1;
         self.book.life.checked += 1;
-        let (calls, escrow) = (self.calls, self.book.escrow);
-        let mut there = 0;
-        let net = Network::open(&mut self.w.mem).expect("initialised");
-        let host = &*net.host;
-        let mut held = 0;
-        for n in 1..=net.overview().nodesIssued {
-            let seat = NodeHandle::load(host, NodeId(n));
-            there += u128::from(seat.node.stake) * u128::from(STAKE_UNIT);
-            if seat.node.running() && !matches!(seat.order(host).phase(), Phase::Member { .. }) {
-                held += seat.escrow(host).fee;
-            }
-        }
-        for address in self.by_address.keys() {
-            let account = accounts::account(host, *address);
-            there += account.credit + accounts::wei(host, account.unbonding);
-        }
-        there += accounts::reserve(host) + accounts::burnt(host) + accounts::income(host);
-        let waiting = net.ring().len() + net.queued();
-        if waiting <= WATCHED || calls.is_multiple_of(64) {
-            for place in 1..=places(host).issued {
-                held += Group::at(host, place).map_or(0, |group| group.task(host).escrow.fee);
-            }
-            for from in (0..net.ring().len()).step_by(256) {
-                held += net.pending_tasks(from, 256).expect("a page").iter().map(|t| t.fee).sum::<u128>();
-            }
-            if net.queued() > 0 {
-                for queue in net.queues(0, 256).expect("a page").1 {
-                    for from in (0..queue.places).step_by(256) {
-                        let page = net.queued_tasks(QueueId(queue.queue), from, 256).expect("a page").1;
-                        held += page.iter().map(|t| t.fee).sum::<u128>();
-                    }
-                }
-            }
-            if held != escrow {
-                self.fail(&format!("fees of {held} wei are held, {escrow} by the logs"));
-            }
-        }
-        let came = self.w.paid_in - self.w.mem.paid;
-        if there + escrow != came {
-            self.fail(&format!("{} wei there, {came} came in", there + escrow));
+        let (came, fees) = (self.w.paid_in - self.w.mem.paid, self.book.escrow);
+        let all = self.calls.is_multiple_of(64);
+        let people = self.by_address.keys().copied();
+        let holds = self.w.view(|net| properties::money(net, people, fees, came, all));
+        self.must_hold(holds);
+    }
+
+    /// Stops where a property does not hold.
+    pub fn must_hold(&self, holds: Holds) {
+        if let Err(what) = holds {
+            self.fail(&what);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Everybody's spending, earnings and losses, read from the logs alone.
 
 use super::parties::{false_answer, Nature, Side};
+use crate::model::RESCHEDULES;
 use muster_core::validation::payment;
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::IMusterEvents as E;
@@ -169,6 +170,8 @@ pub struct Entry {
     pub members: Vec<u32>,
     /// From 0 to 3.
     pub policy: u8,
+    /// Groups that found no majority, after which it went to another.
+    regrouped: u64,
     /// Whether its group is scored, or rated.
     pub scored: bool,
     /// Nodes of the adversary's that an honest majority has found wrong, and that were not slashed yet.
@@ -197,6 +200,7 @@ impl Entry {
             back: 0,
             members: Vec::new(),
             policy: 0,
+            regrouped: 0,
             scored: false,
             wrong: Vec::new(),
             liable: false,
@@ -253,6 +257,11 @@ impl Book {
     /// How many of these nodes are the adversary's.
     pub fn own(&self, nodes: &[u32]) -> usize {
         nodes.iter().filter(|n| self.side(**n) == Side::Adversary).count()
+    }
+
+    /// The most groups that open tasks can still be given to.
+    pub fn left(&self) -> u64 {
+        self.tasks.values().map(|entry| 1 + RESCHEDULES - entry.regrouped).sum()
     }
 
     fn ends(&mut self, id: u64) {
@@ -419,6 +428,7 @@ impl Book {
                     self.escrow -= e.startFee;
                     let entry = self.tasks.get_mut(&e.id).expect("an open task");
                     entry.fee -= e.startFee;
+                    entry.regrouped += 1;
                     // An old rule gives it back at once.
                     let freed = e.startFee.min(entry.back);
                     entry.back -= freed;

@@ -1,67 +1,101 @@
-//! Nobody honest is stuck: now and then all honest nodes leave, on a copy, while the adversary goes on with its plan.
+//! Nobody honest is stuck ([`properties::leave`]): now and then all honest nodes leave, on a copy, while the adversary goes on with its plan.
 
 use super::agents::Game;
 use super::parties::Side;
+use crate::properties::{self, Leaving, Paid};
 use crate::world::{parameter, who};
 use muster_core::record::Status;
+use muster_core::word::Address;
 use muster_protocol::abi::IMuster::*;
 use muster_protocol::store::accounts;
 
 /// Turns from one departure to the next.
 pub const DEPARTURES: u64 = 20;
-/// Turns until the last honest node is gone and the last group with one is judged.
-const TURNS: u64 = 600;
-/// Seconds until then: twice the longest window that can be set. Stakes follow after `unbonding`.
-const SECONDS: u64 = 131_070;
+
+/// The honest nodes leave.
+struct Departure {
+    game: Game,
+    /// Honest people, with the wei that each had.
+    people: Vec<(Address, u32, u128)>,
+    /// Tasks that were open when they began to leave, and those issued until then.
+    tasks: [u64; 2],
+}
 
 impl Game {
     /// All honest nodes leave, on a copy. Stops where one cannot, or not with its money.
     pub fn honest_leave(&mut self) {
         let mut game = self.clone();
         game.a.place.push_str(", where all honest nodes leave");
-        let (begun, mut turns) = (game.a.w.mem.now, 0);
-        loop {
-            let staying = game.a.nodes(Side::Honest).into_iter().filter(|node| game.stays(*node)).collect::<Vec<_>>();
-            if staying.is_empty() {
-                break;
-            }
-            if turns == TURNS || game.a.w.mem.now - begun > SECONDS {
-                game.a.fail(&format!("cannot leave: {staying:?}"));
-            }
-            for node in staying {
-                let from = game.a.operator(node);
-                // Of one that is paused when its task is over, its operator asks again then.
-                if matches!(Status::new(game.a.seat(node).node.status), Status::Available | Status::Busy | Status::Paused) {
-                    game.a.must(from, 0, quitCall {});
-                }
-            }
-            game.driven(Side::Honest);
-            game.plot();
-            game.work(Side::Honest);
-            game.pass();
-            turns += 1;
-        }
-        let unbonding = game.a.w.ask(parameterCall { which: parameter("unbonding") }).value;
-        game.a.next_block(unbonding.to(), None);
-        for person in game.a.people.clone().into_iter().filter(|person| person.side == Side::Honest) {
-            let (from, paid) = (who(person.number), game.a.w.mem.paid);
-            let account = accounts::account(&game.a.w.mem, from);
-            let owed = account.credit + accounts::wei(&game.a.w.mem, account.unbonding);
-            if owed > 0 {
-                game.a.must(from, 0, withdrawCall { to: from.into() });
-            }
-            if game.a.w.mem.paid - paid != owed {
-                game.a.fail(&format!("{} is owed {owed} wei, and is paid {}", person.number, game.a.w.mem.paid - paid));
-            }
-        }
+        let honest = game.a.people.iter().filter(|person| person.side == Side::Honest);
+        let people: Vec<(Address, u32)> = honest.map(|person| (who(person.number), person.node)).collect();
+        let people = people.into_iter().map(|(address, node)| (address, node, game.owned(address, node))).collect();
+        let tasks = [game.a.book.tasks.len() as u64, game.a.w.ask(overviewCall {}).tasks];
+        let mut departure = Departure { game, people, tasks };
+        let holds = properties::leave(&mut departure);
+        departure.game.a.must_hold(holds);
         self.a.book.life.departures += 1;
     }
 
-    /// Whether a node has joined, or is still judged.
-    fn stays(&mut self, node: u32) -> bool {
-        let record = self.a.seat(node).node;
-        let member = |group: &muster_protocol::IMuster::GroupView| group.members.iter().any(|member| member.node == node);
-        record.status != Status::Quit as u8 || record.open() > 0 || self.a.groups().iter().any(member)
+    /// Everything that somebody with this node, or with none, has, in wei.
+    fn owned(&mut self, address: Address, node: u32) -> u128 {
+        let stake = if node > 0 { self.a.seat(node).node.stake } else { 0 };
+        let account = accounts::account(&self.a.w.mem, address);
+        account.credit + accounts::wei(&self.a.w.mem, account.unbonding + stake)
+    }
+}
+
+impl Leaving for Departure {
+    /// A node that was judged for nothing may be judged still.
+    fn staying(&mut self) -> Vec<u32> {
+        let groups = self.game.a.groups();
+        let member = |node: u32| groups.iter().any(|group| group.members.iter().any(|member| member.node == node));
+        let nodes = self.game.a.nodes(Side::Honest);
+        let mut stays = |node: &u32| {
+            let record = self.game.a.seat(*node).node;
+            record.status != Status::Quit as u8 || record.open() > 0 || member(*node)
+        };
+        nodes.into_iter().filter(|node| stays(node)).collect()
+    }
+
+    fn now(&mut self) -> u64 {
+        self.game.a.w.mem.now
+    }
+
+    fn round(&mut self, _: u64, _: u64) -> u64 {
+        let made = self.game.a.of_nodes;
+        for node in self.staying() {
+            let from = self.game.a.operator(node);
+            // Of one that is paused when its task is over, its operator asks again then.
+            if matches!(Status::new(self.game.a.seat(node).node.status), Status::Available | Status::Busy | Status::Paused) {
+                self.game.a.must(from, 0, quitCall {});
+            }
+        }
+        self.game.driven(Side::Honest);
+        self.game.plot();
+        self.game.work(Side::Honest);
+        self.game.pass();
+        self.game.a.of_nodes - made
+    }
+
+    fn size(&mut self) -> (u64, u64) {
+        let [open, issued] = self.tasks;
+        (self.people.len() as u64, open + self.game.a.w.ask(overviewCall {}).tasks - issued)
+    }
+
+    fn paid(&mut self) -> Vec<Paid> {
+        let unbonding = self.game.a.w.ask(parameterCall { which: parameter("unbonding") }).value;
+        self.game.a.next_block(unbonding.to(), None);
+        let mut all = Vec::new();
+        for (to, node, had) in self.people.clone() {
+            let (owed, before) = (self.game.owned(to, node), self.game.a.w.mem.paid);
+            if owed > 0 {
+                self.game.a.must(to, 0, withdrawCall { to: to.into() });
+            }
+            // A majority of the adversary's may slash it, and so may it itself by an answer that deviates: the books know.
+            let had = if self.game.a.book.excused.contains(&node) { 0 } else { had };
+            all.push(Paid { to, had, owed, got: self.game.a.w.mem.paid - before });
+        }
+        all
     }
 }
 

@@ -9,6 +9,7 @@ use super::parties::{Nature, Side};
 use super::plan::{Plan, Strategy, HONEST};
 use super::rules::Rule;
 use super::ALONE;
+use crate::properties::Progress;
 use crate::world::{spec, who, Dice, TOKEN};
 use muster_core::record::Status;
 use muster_protocol::abi::IMuster::*;
@@ -27,8 +28,8 @@ const AWAY_MOST: u8 = 2;
 const CHANGES: u64 = 400;
 /// Rounds in which a life must have had a group.
 const ROUNDS: u64 = 400;
-/// Turns in which everything must have ended.
-const TURNS: u64 = 6_000;
+/// Turns in which a task must have ended, or gone to another group.
+const TURNS: u64 = 600;
 
 /// Plays a season of so many lives; gives the results of each strategy.
 pub fn season(seed: u64, lives: u64) -> BTreeMap<Strategy, Tally> {
@@ -194,13 +195,12 @@ impl Game {
         if own {
             self.create_own(all);
         }
-        for _ in 0..TURNS {
-            if self.a.is_quiet() && self.flood == 0 {
-                return;
-            }
+        let mut progress = Progress::within(TURNS, self.a.book.left());
+        while !self.a.is_quiet() || self.flood > 0 {
             self.turn();
+            let holds = progress.round(self.a.book.left());
+            self.a.must_hold(holds);
         }
-        self.a.fail("what was begun does not end");
     }
 
     /// One block: everybody acts, and time passes.
