@@ -3750,7 +3750,8 @@ mod told {
                     n.judged = rated(n.judged, s.score > 0);
                     let pool = &n.scores[n.scores.len().saturating_sub(50)..];
                     let sum: u64 = pool.iter().map(|&s| s as u64).sum();
-                    if pool.len() == 50 && sum * 1_000 < least * 50 && matches!(n.status, 2..=4) {
+                    // One that has nothing to end, and no draws before it, leaves at once, as events of its own tell.
+                    if pool.len() == 50 && sum * 1_000 < least * 50 && n.status != 0 {
                         n.status = 6;
                     }
                 }

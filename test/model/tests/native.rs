@@ -372,6 +372,8 @@ fn seeds_that_failed_agree_with_the_model() {
     for seed in [1_795_761_770_922_865, 1_795_762_770_920_957] {
         drive_drawn_pools(&World::new, seed..seed + 1, 600, 64, 0);
     }
+    // A judgement that makes draws frees a node, and puts it out of the network: it waits, still joined, and a reader of the logs must know.
+    drive_validating(&World::new, 1_796_048_458_639_501..1_796_048_458_639_502, 800, 24, 0);
     // A raised threshold keeps all idle nodes out: draws stay undecided, and are due again before somebody can quit in the next block.
     drive(&World::new, 1_795_702_355_266_077..1_795_702_355_266_078, 4_000, 90, 0);
 }

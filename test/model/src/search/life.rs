@@ -9,6 +9,7 @@ use super::parties::{Nature, Side};
 use super::plan::{Plan, Strategy, HONEST};
 use super::rules::Rule;
 use super::ALONE;
+use crate::model::RESCHEDULES;
 use crate::properties::Progress;
 use crate::world::{spec, who, Dice, TOKEN};
 use muster_core::record::Status;
@@ -195,12 +196,17 @@ impl Game {
         if own {
             self.create_own(all);
         }
-        let mut progress = Progress::within(TURNS, self.a.book.left());
+        let mut progress = Progress::within(TURNS, self.left_to_do());
         while !self.a.is_quiet() || self.flood > 0 {
             self.turn();
-            let holds = progress.round(self.a.book.left());
+            let holds = progress.round(self.left_to_do());
             self.a.must_hold(holds);
         }
+    }
+
+    /// The most groups that open tasks can still be given to, and those with which the ring is still to be flooded.
+    fn left_to_do(&self) -> u64 {
+        self.a.book.left() + (1 + RESCHEDULES) * self.flood
     }
 
     /// One block: everybody acts, and time passes.

@@ -6,7 +6,7 @@
  * draws for models with so many holders that only some of them are looked at (docs/dispatching.md).
  */
 import { musterParameters } from "../../../../../abi/parameters";
-import { type Rules, WAD, fits, weigh } from "./rules";
+import { POOL, type Rules, WAD, fits, isKickedOut, weigh } from "./rules";
 
 type Name = (typeof musterParameters)[number]["name"];
 export const parameterNumbers = Object.fromEntries(musterParameters.map(({ name, number }) => [name, number])) as Record<Name, number>;
@@ -100,11 +100,10 @@ const big = (value: unknown) => BigInt(value as string);
 const SEARCHED = 16;
 /** The whole network is sampled where a model's holders are at least this part of it. */
 const POPULAR = 4;
-const POOL = 50;
 const RATED = 3;
 /** Candidates of all draws that are kept, the newest ones': 12 bytes each. */
 const KEPT = 2_000_000;
-const [AVAILABLE, BUSY, PAUSING, QUITTING, PAUSED] = [1, 2, 3, 4, 5];
+const [AVAILABLE, BUSY, PAUSING, QUITTING, PAUSED, KICKED_OUT] = [1, 2, 3, 4, 5, 6];
 
 /** Carried on by every event; see the module. */
 export class Replay {
@@ -324,7 +323,7 @@ export class Replay {
         break;
       case "ScoreRecorded":
         node!.pool = [...node!.pool, number(args.score)].slice(-POOL);
-        if (node!.pool.length === POOL && node!.pool.reduce((sum, score) => sum + score, 0) * 1_000 < this.#parameter(parameterNumbers.kickoutMilli) * POOL && [BUSY, PAUSING, QUITTING].includes(node!.status)) node!.status = 6;
+        if (node!.status && isKickedOut(node!.pool, this.#parameter(parameterNumbers.kickoutMilli))) node!.status = KICKED_OUT!;
         break;
       case "ModelAdded":
         this.#hold(number(args.node), big(args.model));

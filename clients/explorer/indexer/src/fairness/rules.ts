@@ -31,3 +31,13 @@ export function weigh(rules: Pick<Rules, "weight">, { stake, longTerm, h, models
 
 /** Whether a GPU group satisfies a demand for this VRAM, or for this group. Groups are numbered `model << 16 | vram`. */
 export const fits = (group: number, vram: number, gpu: number): boolean => (gpu ? group === gpu : (group & 0xffff) >= vram);
+
+/** Scores in a full pool. */
+export const POOL = 50;
+
+/**
+ * Whether these scores put a node out of the network: a full pool below `kickoutMilli`. One that has nothing to end leaves at once, as events of its own tell, and
+ * another when its task has ended, or when the draws that are due have been made.
+ */
+export const isKickedOut = (pool: readonly number[], kickoutMilli: number): boolean =>
+  pool.length === POOL && pool.reduce((sum, score) => sum + score, 0) * 1_000 < kickoutMilli * POOL;

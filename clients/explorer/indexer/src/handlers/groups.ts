@@ -1,5 +1,6 @@
 /** Validation: commitments, lots, groups, their judgement, and its consequences. */
 import type { Hex } from "viem";
+import { POOL, isKickedOut } from "../fairness/rules";
 import { longTerm, rated } from "../formulas";
 import { NOBODY, type Scene } from "../scene";
 import { COMMITTED, IN_GROUP, SAMPLED, become, begin, end, free, income, lower, raise, refund, spend } from "./tasks";
@@ -14,7 +15,6 @@ const COULD_NOT = 5;
 const TIMED_OUT = 6;
 const GONE = 7;
 
-const POOL = 50;
 const NO_ANSWERS_THE_SAME = 9;
 
 /** In how many bits each image's hash differs from the right one's. */
@@ -216,10 +216,7 @@ export const groups: Pick<
     node.pool = [...node.pool, score].slice(-POOL);
     node.longTerm = longTerm(node.pool);
     Object.assign(node, rated(node, score > 0));
-    const sum = node.pool.reduce((sum, each) => sum + each, 0);
-    const isTooLow = node.pool.length === POOL && sum * 1_000 < (await scene.parameter("kickoutMilli")) * POOL;
-    // One that has nothing to end is kicked out at once, as an event of its own tells.
-    if (isTooLow && node.status >= 2 && node.status <= 4) node.status = 6;
+    if (node.status && isKickedOut(node.pool, await scene.parameter("kickoutMilli"))) node.status = 6;
     const member = node.judgedIn === null ? undefined : await scene.find("member", { validation: node.judgedIn, node: number });
     if (member) member.score = score;
     await scene.row("score", { id: scene.id }, () => ({
