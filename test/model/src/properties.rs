@@ -100,8 +100,8 @@ impl Progress {
     }
 }
 
-/// Rounds until the last node that leaves is gone, and the last group with one is judged.
-const ROUNDS: u64 = 600;
+/// Rounds until the last node that leaves is gone, and the last group with one is judged. Under a flood of tasks a round takes seconds.
+const ROUNDS: u64 = 6_000;
 /// Seconds until then: twice the longest window that can be set. Stakes follow after `unbonding`.
 const SECONDS: u64 = 131_070;
 /// Calls of each node for itself, and of accounts that poke it.

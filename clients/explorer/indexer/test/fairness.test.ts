@@ -5,7 +5,8 @@ import { test } from "node:test";
 import { PGlite } from "@electric-sql/pglite";
 import { drizzle } from "drizzle-orm/pglite";
 import * as schema from "../ponder.schema";
-import { parameterNumbers } from "../src/fairness/replay";
+import { Replay, parameterNumbers } from "../src/fairness/replay";
+import { rules } from "../src/formulas";
 
 const client = new PGlite();
 await client.exec("create table event (id numeric(78) primary key, name text, args json, block numeric(78), block_hash text, at numeric(78))");
@@ -63,4 +64,28 @@ test("draws of a branch that a reorganisation replaces between two questions are
     const { items } = JSON.parse(await fairNodes({ sort: "node" })()) as { items: { won: number }[] };
     assert.deepEqual(items.map(({ won }) => won), Array(3).fill((tasks + 6) / 3), `after ${passed} questions`);
   }
+});
+
+test("a node that a judgement frees and puts out stays put out until it leaves, though draws before it keep it", () => {
+  const replay = new Replay(rules);
+  let read = 0n;
+  const play = (name: string, args: object) => replay.read({ id: read++, name, args: args as Record<string, unknown>, block: read, at: read });
+  play("Initialised", { stakeUnit: "1" });
+  for (const [name, value] of Object.entries({ exclusionPpm: 100_000, tau: 1_800, penaltyPpm: 100_000, boostPpm: 100_000, openMost: 1, boostPool: 3, kickoutMilli: 2_000 }))
+    play("ParameterChanged", { parameter: parameterNumbers[name as keyof typeof parameterNumbers], value });
+  for (const node of [1, 2, 3]) play("NodeJoined", { node, group: (1 << 16) | 8, stake: "100", models: [] });
+  for (let i = 0; i < 49; i++) play("ScoreRecorded", { node: 1, score: 0 });
+  play("TaskCreated", { id: 7, spec: { vram: 0, gpu: 0, models: [], redundancy: 2 }, estimate: 60 });
+  play("GroupFormed", { id: 7, group: 1, nodes: [1, 2, 3], scored: true });
+  play("MemberStarted", { id: 7, node: 1, group: 1 });
+  play("AnswerCommitted", { id: 7, node: 1, group: 1 });
+  const status = () => replay.nodes.get(1)!.status;
+  assert.equal(status(), 2, "its open commitment keeps it from work");
+  play("MemberJudged", { id: 7, node: 1, group: 1, verdict: 2 });
+  play("ScoreRecorded", { node: 1, score: 0 });
+  play("NodeExcluded", { node: 1, until: 9 });
+  assert.equal(status(), 6);
+  play("NodeReadmitted", { node: 1 });
+  play("NodeQuit", { node: 1 });
+  assert.equal(status(), 0);
 });
