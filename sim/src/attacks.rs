@@ -453,9 +453,12 @@ Honest nodes answer rightly, some of them slowly or too late, and pause now and 
 that requires a model which only the adversary has. Now and then the owner changes the least stake. Changes of `slashTimes`, `openMost` and `startFeeBps` are proposed, and take effect while commitments are open. After every call:
 
 - each wei that came in is in one place: stakes, returned stakes, credit, fees, reserve, burnt and income; and the fees that storage holds are those of the logs;
+- it costs 1,000,000 gas at most, for storage, logs and its start, unless its caller chose how much it does;
 - no call that an honest party is entitled to is refused. Only due draws, a full ring of tasks and a full ring of calls may ask for `dispatch` first; after it the call must go through;
 - no honest node is slashed by a minority of its group, unless the node deviated itself, or its creator made a task with two right answers;
 - every slash takes the amount owed, to the stake unit, from stake, returned stake or credit. `test/model/tests/search.rs` tries with an `unbonding` of 0 that no stake leaves while a commitment is open.
+
+After every 20 blocks all honest nodes leave, on a copy, against the adversary: within two days, and with all that they are owed. Such slashes aside, that is no less than they had. Random operations check [the same properties](proof.md#properties).
 ";
 
 const SEARCH: &str = "

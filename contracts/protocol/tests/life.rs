@@ -1461,6 +1461,9 @@ fn kickout_needs_a_full_pool_and_is_for_good() {
     refused!(w.call(who(1), TOKEN, |n| n.raise_stake()), WrongStatus(1u32, 6u8));
     submit(&mut w, 1, id).unwrap();
     assert_eq!((status(&mut w, 1), w.account(1).credit, w.account(1).kickedOut), (0, FEE, true));
+    // Of one that has left, nothing is left to end.
+    score(&mut w, 1, 0);
+    assert_eq!(status(&mut w, 1), 0);
     // A paused node goes at once; the pool survives quitting and joining again.
     for _ in 0..49 {
         score(&mut w, 3, 0);

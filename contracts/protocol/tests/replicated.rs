@@ -461,6 +461,37 @@ fn nodes_of_one_listed_group_are_drawn_each_as_its_weight_says() {
 }
 
 #[test]
+fn listed_groups_that_no_try_meets_are_each_as_likely() {
+    // Three groups of three nodes with little stake, beside 400 others whose card is not listed: tries meet one of the nine now and then.
+    let mut w = world(0, 1);
+    for n in 1..=400 {
+        w.join(n, "private", 24, &[], 6_400).unwrap();
+    }
+    for n in 401..=409 {
+        w.join(n, ["first", "second", "third"][n as usize % 3], 24, &[], 400).unwrap();
+    }
+    let groups = [401, 402, 403].map(|node| w.node(node).gpu);
+    for group in groups {
+        w.send(OWNER, 0, listGpuGroupCall { group, listed: true }).unwrap();
+    }
+    let net = Network::open(&mut w.mem).unwrap();
+    let (order, models, _) = net.order_for(&alike(0)).unwrap();
+    let task = Task { order, models, ..Task::default() };
+    let rounds = 3_000;
+    let mut times = [0; 3];
+    for round in 0..rounds {
+        let mut rng = Rng::new(net.host, keccak256(u64::abi_encode(&round)).0, order.id);
+        let Members::Nodes(nodes) = net.draw_members(&task, &[], &mut rng) else { panic!("there are three of each") };
+        let group = NodeHandle::load(net.host, nodes[0]).node.group.0;
+        times[groups.iter().position(|&listed| listed == group).expect("a listed one")] += 1;
+    }
+    // 2 degrees of freedom: the 99.9 % point is 13.82.
+    let expected = rounds as f64 / 3.0;
+    let chi: f64 = times.iter().map(|&t| (f64::from(t) - expected).powi(2) / expected).sum();
+    assert!(chi < 13.82, "{chi} {times:?}");
+}
+
+#[test]
 fn the_draw_of_three_follows_the_weights_without_replacement() {
     // Five nodes of different stakes, all idle, or three of them reserved for the task; the exact probability of each ordered triple.
     for reserve in [false, true] {

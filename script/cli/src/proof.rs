@@ -399,7 +399,7 @@ fn properties(operations: u64, times: impl Fn(&str) -> u64, lives: &Figure) -> R
 const PROPERTIES: &str = "
 ### Properties
 
-These must hold in every state, whatever others do, and the owner within his bounds (`test/model/src/properties.rs`). The operations above check them, and so does
+These must hold in every state, whatever others do, and the owner within the bounds of parameters (`test/model/src/properties.rs`). The operations above check them, and so does
 a [search for attacks](attacks.md), here in {lives} lives of an adversary with an application and up to two fifths of the nodes.
 
 | property | what is checked | by the operations | in the adversary's lives |

@@ -1,6 +1,6 @@
-//! The properties of every state, whatever others do, and the owner within his bounds. The streams of random operations ([`crate::drive`])
-//! and the adversary's search ([`crate::search`]) have networks and people of their own; the properties that both check stand here, with
-//! their bounds.
+//! The properties of every state, whatever others do, and the owner within the bounds of parameters. The streams of random operations
+//! ([`crate::drive`]) and the adversary's search ([`crate::search`]) have networks and people of their own; the properties that both check
+//! stand here, with their bounds.
 //!
 //! | property | checked | when |
 //! | --- | --- | --- |
