@@ -2,6 +2,7 @@
 //! tests.
 
 use alloy_primitives::{keccak256, B256};
+use muster_core::id::GpuGroup;
 use muster_core::record::Account;
 use muster_core::validation::payment;
 use muster_core::wad::WAD;
@@ -9,8 +10,9 @@ use muster_model::refused;
 use muster_model::validated::*;
 use muster_model::world::*;
 use muster_protocol::layout::account_slot;
+use muster_protocol::store::sampler::Among;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
-use muster_protocol::{admin, refusal, Host};
+use muster_protocol::{admin, refusal, Host, Network};
 
 const FEE: u128 = 6 * TOKEN;
 /// The start fee: every task pays it for time that came to nothing, and a sampled one for the call of its validators.
@@ -743,23 +745,33 @@ fn a_node_slashed_out_is_gone_from_the_group_it_was_called_to() {
 
 /// The last task that it had is the one that it is judged for, which is not refunded besides.
 #[test]
-fn a_held_node_slashed_out_leaves_nothing_behind() {
-    let mut w = sampling(10, 10_000);
-    w.set("openMost", 1);
-    let (id, place, [a, b, c]) = group(&mut w);
-    assert!(w.node(a).held);
-    for n in [b, c] {
-        commit(&mut w, id, n, ANSWER, value(2)).unwrap();
+fn a_held_or_idle_node_slashed_out_leaves_nothing_behind() {
+    for most in [1, 2] {
+        let mut w = sampling(10, 10_000);
+        w.set("openMost", most);
+        let (id, place, [a, b, c]) = group(&mut w);
+        let idle = |w: &mut World| {
+            let of = |class| {
+                let page = |net: &Network<_>| net.listed_nodes(Among::Idle, GpuGroup(CARD), class, 0, 256);
+                w.view(page).expect("a page").1
+            };
+            (0..10).flat_map(of).any(|node| node.0 == a)
+        };
+        assert_eq!((w.node(a).held, idle(&mut w)), (most == 1, most == 2));
+        for n in [b, c] {
+            commit(&mut w, id, n, ANSWER, value(2)).unwrap();
+        }
+        for (n, answer) in [(b, 2), (c, 2), (a, 1)] {
+            w.events();
+            reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+        }
+        let aborted = w.events().iter().filter(|e| matches!(e, E::TaskAborted(_) | E::MemberTimedOut(_))).count();
+        let view = w.node(a);
+        assert_eq!((aborted, view.status, view.held, view.openCommitments), (0, 0, false, 0));
+        assert!(!idle(&mut w), "it stands in no list");
+        assert_eq!(w.account(CREATOR).credit, 0);
+        check_money(&mut w);
     }
-    for (n, answer) in [(b, 2), (c, 2), (a, 1)] {
-        w.events();
-        reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
-    }
-    let aborted = w.events().iter().filter(|e| matches!(e, E::TaskAborted(_) | E::MemberTimedOut(_))).count();
-    let view = w.node(a);
-    assert_eq!((aborted, view.status, view.held, view.openCommitments), (0, 0, false, 0));
-    assert_eq!(w.account(CREATOR).credit, 0);
-    check_money(&mut w);
 }
 
 #[test]
