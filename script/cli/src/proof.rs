@@ -382,21 +382,12 @@ storage and logs, worked out natively; [gas.md](gas.md) has those of compiled pr
 /// the adversary's lives.
 fn properties(operations: u64, times: impl Fn(&str) -> u64, lives: &Figure) -> Result<String> {
     let searched = |what| Ok::<_, anyhow::Error>(thousands(lives.get(what)?.parse()?));
-    let (calls, departures) = (searched("calls")?, searched("departures")?);
+    let [lives, calls, departures] = [searched("lives")?, searched("calls")?, searched("departures")?];
+    let operations = thousands(operations);
     let [metered, ended, all, half] = ["calls metered", "everything ended", "everybody left", "half left against the others"]
         .map(|event| thousands(times(event)));
-    Ok(PROPERTIES
-        .replace("{lives}", &searched("lives")?)
-        .replace("{operations}", &thousands(operations))
-        .replace("{calls}", &calls)
-        .replace("{metered}", &metered)
-        .replace("{ended}", &ended)
-        .replace("{all}", &all)
-        .replace("{half}", &half)
-        .replace("{departures}", &departures))
-}
-
-const PROPERTIES: &str = "
+    Ok(format!(
+        "
 ### Properties
 
 These must hold in every state, whatever others do, and the owner within the bounds of parameters (`test/model/src/properties.rs`). The operations above check them, and so does
@@ -409,7 +400,9 @@ a [search for attacks](attacks.md), here in {lives} lives of an adversary with a
 | progress | While anything is left to do, tasks end or go to another group, by calls that anybody can make. | {ended} times until nothing was left | until nothing was left, after all new tasks of every life |
 | nobody stuck | Nodes leave within two days, by a bounded number of calls, and get everything they are owed once stakes are returned. | {all} times all nodes on a copy, {half} times half of them against the rest: silent, pausing and resuming, committing and not revealing | {departures} times all honest nodes on a copy, against the adversary's |
 | no honest loss | Nodes that keep to the rules lose neither stake nor credit nor their place. | each time they leave; not where answers from before are still to be judged | each slash, kick-out and departure; not a node that an adversary's majority or an ambiguous task contradicts, or whose answer was wrong |
-";
+"
+    ))
+}
 
 const DRIVEN: &str = "
 ## Operations against the reference model

@@ -7,6 +7,7 @@ use crate::bytes::Bytes;
 use alloy_primitives::{B256, U256};
 use alloy_sol_types::SolInterface;
 use muster_core::word::Address;
+use muster_model::properties;
 use muster_model::validated::{alike, busy, commit, created, network, rated, submit, value, ANSWER, CARD, CREATOR};
 use muster_model::world::{commitment, decode, name_of, spec, who, World, OWNER, TOKEN, TREASURY};
 use muster_protocol::abi::{IMuster::*, SOURCE};
@@ -131,28 +132,10 @@ pub(crate) fn put_word(b: &mut Bytes, data: &mut Vec<u8>, seen: &[B256]) -> bool
 
 /// Money that came in and did not go out belongs to somebody, or to something.
 fn check_money(w: &mut World) {
-    let overview = w.ask(overviewCall {});
-    let issued = overview.nodesIssued;
-    let mut sum = overview.reserve + overview.burnt + overview.treasuryBalance;
-    for n in 1..=issued {
-        sum += w.node(n).stake;
-        let task = w.ask(runningTaskCall { number: n });
-        // A group's fee is the group's.
-        sum += if task.status == 6 { 0 } else { task.fee };
-    }
     let people = (0..=PEOPLE + 1).chain([CREATOR, 60, 999]).map(who).chain([OWNER, TREASURY, HERE]);
-    for person in people {
-        let account = w.ask(accountCall { who: person.into() });
-        sum += account.credit + account.unbonding;
-    }
-    sum += w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum::<u128>();
-    for from in (0..overview.pending).step_by(256) {
-        sum += w.ask(pendingTasksCall { from, count: 256 }).iter().map(|t| t.fee).sum::<u128>();
-    }
-    for queue in w.ask(queuesCall { from: 0, count: 256 })._1 {
-        sum += w.ask(queuedTasksCall { queue: queue.queue, from: 0, count: 256 })._1.iter().map(|t| t.fee).sum::<u128>();
-    }
-    assert_eq!(sum, w.paid_in - w.mem.paid, "what is somebody's, and what is there");
+    let came = w.paid_in - w.mem.paid;
+    w.view(|net| properties::money(net, people, properties::fees_held(net), came))
+        .expect("what is somebody's, and what is there");
 }
 
 /// Makes a call, and checks its outcome.

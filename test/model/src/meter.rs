@@ -6,7 +6,7 @@ use crate::world::{named, World};
 use muster_core::word::{Address, Word};
 use muster_protocol::host::Program;
 use muster_protocol::native::Memory;
-use muster_protocol::{Host, Network, Result};
+use muster_protocol::{programs, Host, Network, Result};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -143,6 +143,14 @@ impl Host for Meter<'_> {
         }
         answer.ok().map(|out| Word::from_be_bytes(out.try_into().expect("a number")).0[0])
     }
+}
+
+/// Answers a call, and tells its gas, whether it is refused or not.
+pub fn answer(mem: &mut Memory, data: &[u8], gas: &mut u64) -> Result<Vec<u8>> {
+    let mut meter = Meter::new(mem);
+    let out = programs::answer(&mut meter, data);
+    *gas = meter.gas();
+    out
 }
 
 /// A call's gas, and its result; whether accepted or refused, it is played and stays if accepted.

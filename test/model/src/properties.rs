@@ -27,28 +27,42 @@ pub type Holds = Result<(), String>;
 /// Fees of tasks are looked up in storage while no more than so many wait.
 const WATCHED: u32 = 128;
 
-/// Money: by storage alone, stakes, credit, returned stakes, fees, the reserve, what was burnt and the treasury's income are all the wei
-/// that `came` in and did not go out. `people` are all that can own any, `fees` those of open tasks by somebody's books.
-pub fn money<H: Host>(net: &Network<H>, people: impl Iterator<Item = Address>, fees: u128, came: u128, all: bool) -> Holds {
+/// Money: by storage alone, stakes, credit, returned stakes, the reserve, what was burnt, the treasury's income and the `fees` of open tasks
+/// are all the wei that `came` in and did not go out. `people` are all that can own any.
+pub fn money<H: Host>(net: &Network<H>, people: impl Iterator<Item = Address>, fees: u128, came: u128) -> Holds {
     let host = &*net.host;
-    let seats = || (1..=net.overview().nodesIssued).map(|node| NodeHandle::load(host, NodeId(node)));
-    let stakes: u128 = seats().map(|seat| accounts::wei(host, seat.node.stake)).sum();
+    let stakes: u128 = seats(net).map(|seat| accounts::wei(host, seat.node.stake)).sum();
     let account = |person| accounts::account(host, person);
     let owed: u128 = people.map(account).map(|account| account.credit + accounts::wei(host, account.unbonding)).sum();
     let there = stakes + owed + accounts::reserve(host) + accounts::burnt(host) + accounts::income(host) + fees;
-    if there != came {
-        return Err(format!("{there} wei there, {came} came in"));
+    if there == came {
+        Ok(())
+    } else {
+        Err(format!("{there} wei there, {came} came in"))
     }
-    let waiting = net.ring().len() + net.queued();
-    if waiting > WATCHED && !all {
+}
+
+/// Money: storage holds the fees that open tasks have by somebody's books. It is not looked through while many tasks wait, unless `always`.
+pub fn fees_of_books<H: Host>(net: &Network<H>, fees: u128, always: bool) -> Holds {
+    if net.ring().len() + net.queued() > WATCHED && !always {
         return Ok(());
     }
-    let alone = seats().filter(|seat| seat.node.running() && !matches!(seat.order(host).phase(), Phase::Member { .. }));
+    let held = fees_held(net);
+    if held == fees {
+        Ok(())
+    } else {
+        Err(format!("fees of {held} wei are held, {fees} by the books"))
+    }
+}
+
+/// The fees that open tasks hold, by storage.
+pub fn fees_held<H: Host>(net: &Network<H>) -> u128 {
+    let host = &*net.host;
+    // A group's fee is the group's.
+    let alone = seats(net).filter(|seat| seat.node.running() && !matches!(seat.order(host).phase(), Phase::Member { .. }));
     let mut held: u128 = alone.map(|seat| seat.escrow(host).fee).sum();
-    held += (1..=places(host).issued)
-        .filter_map(|place| Group::at(host, place))
-        .map(|group| group.task(host).escrow.fee)
-        .sum::<u128>();
+    let groups = (1..=places(host).issued).filter_map(|place| Group::at(host, place));
+    held += groups.map(|group| group.task(host).escrow.fee).sum::<u128>();
     for from in (0..net.ring().len()).step_by(256) {
         held += net.pending_tasks(from, 256).expect("a page").iter().map(|task| task.fee).sum::<u128>();
     }
@@ -59,11 +73,11 @@ pub fn money<H: Host>(net: &Network<H>, people: impl Iterator<Item = Address>, f
             held += page.iter().map(|task| task.fee).sum::<u128>();
         }
     }
-    if held == fees {
-        Ok(())
-    } else {
-        Err(format!("fees of {held} wei are held, {fees} by the books"))
-    }
+    held
+}
+
+fn seats<'n, H: Host>(net: &'n Network<H>) -> impl Iterator<Item = NodeHandle> + 'n {
+    (1..=net.overview().nodesIssued).map(|node| NodeHandle::load(&*net.host, NodeId(node)))
 }
 
 /// Gas: of storage, logs and the start of the call. Callers of `dispatch` and `createTasks` choose how much these do.
@@ -100,9 +114,8 @@ impl Progress {
     }
 }
 
-/// Rounds until the last node that leaves is gone, and the last group with one is judged. Under a flood of tasks a round takes seconds.
-const ROUNDS: u64 = 6_000;
-/// Seconds until then: twice the longest window that can be set. Stakes follow after `unbonding`.
+/// Seconds until the last node that leaves is gone, and the last group with one is judged: twice the longest window that can be set. Stakes
+/// follow after `unbonding`.
 const SECONDS: u64 = 131_070;
 /// Calls of each node for itself, and of accounts that poke it.
 const CALLS_EACH: u64 = 8;
@@ -111,6 +124,8 @@ const CALLS_OF_TASK: u64 = 20;
 
 /// A network that some of its nodes leave, while the others do as they like.
 pub trait Leaving {
+    /// Rounds that it takes at most.
+    const ROUNDS: u64;
     /// The nodes that leave and have not left, or are still judged.
     fn staying(&mut self) -> Vec<u32>;
     /// The time.
@@ -136,7 +151,7 @@ pub struct Paid {
 }
 
 /// Nobody stuck, and no honest loss: all leave in time, by few calls, and with no less than they had.
-pub fn leave(network: &mut impl Leaving) -> Holds {
+pub fn leave<L: Leaving>(network: &mut L) -> Holds {
     let (begun, mut round, mut calls) = (network.now(), 0, 0);
     loop {
         let staying = network.staying();
@@ -144,7 +159,7 @@ pub fn leave(network: &mut impl Leaving) -> Holds {
             break;
         }
         let seconds = network.now() - begun;
-        if round == ROUNDS || seconds > SECONDS {
+        if round == L::ROUNDS || seconds > SECONDS {
             return Err(format!("cannot leave: {staying:?} after {seconds} seconds and {round} rounds"));
         }
         calls += network.round(round, SECONDS - seconds);
@@ -176,6 +191,7 @@ mod tests {
     }
 
     impl Leaving for One {
+        const ROUNDS: u64 = 600;
         fn staying(&mut self) -> Vec<u32> {
             if self.rounds > 0 {
                 vec![1]
@@ -207,8 +223,8 @@ mod tests {
 
     #[test]
     fn nodes_that_leave_late_with_many_calls_or_poorer_are_noticed() {
-        assert_eq!(said(ROUNDS, 0, [5, 6, 6]), "");
-        assert!(said(ROUNDS + 1, 0, [5, 6, 6]).contains("cannot leave: [1]"));
+        assert_eq!(said(One::ROUNDS, 0, [5, 6, 6]), "");
+        assert!(said(One::ROUNDS + 1, 0, [5, 6, 6]).contains("cannot leave: [1]"));
         assert_eq!(said(2, 14, [5, 5, 5]), "");
         assert!(said(2, 15, [5, 5, 5]).contains("30 calls, of 28"));
         assert!(said(1, 0, [5, 4, 4]).contains("had 5 wei"));

@@ -1,6 +1,6 @@
 //! The systems that operations run on: the code of the contracts in memory, or the compiled programs on a chain.
 
-use crate::meter::Meter;
+use crate::meter;
 use crate::world::{decode, named, who, World};
 use alloy_sol_types::SolCall;
 use muster_core::id::NodeId;
@@ -8,7 +8,7 @@ use muster_core::word::Address;
 use muster_protocol::abi::IMuster::IMusterEvents;
 use muster_protocol::host::Program;
 use muster_protocol::native::Memory;
-use muster_protocol::{programs, Host, Network, Result as Given};
+use muster_protocol::{Host, Network, Result as Given};
 
 /// A call as it is sent.
 #[derive(Clone, Debug)]
@@ -126,12 +126,7 @@ impl System for World {
 
     fn call(&mut self, call: &Call) -> Result<Done, Refused> {
         let mut gas = 0;
-        let out = self.told(call.from, call.value, |m| {
-            let mut meter = Meter::new(m);
-            let out = programs::answer(&mut meter, &call.data).map(drop);
-            gas = meter.gas();
-            out
-        });
+        let out = self.told(call.from, call.value, |m| meter::answer(m, &call.data, &mut gas).map(drop));
         self.gas = gas;
         out
     }

@@ -1,6 +1,7 @@
 //! Common parts of the tests of tasks whose answers are checked. They are a network of equal nodes that answer alike, tasks for three or
 //! for nodes chosen by their ratings, the commitments and reveals of nodes, and the books.
 
+use crate::properties;
 use crate::world::*;
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
@@ -142,19 +143,6 @@ pub fn idled(w: &mut World, (id, node): (u64, u32)) {
 
 /// Asserts that everything that came in and did not go out belongs to somebody, or to something.
 pub fn check_money(w: &mut World) {
-    let overview = w.ask(overviewCall {});
-    let issued = overview.nodesIssued;
-    let stakes: u128 = (1..=issued).map(|n| w.node(n).stake).sum();
-    let accounts: u128 = (0..200).map(|n| w.account(n)).map(|a| a.credit + a.unbonding).sum();
-    let groups: u128 = w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum();
-    let pages = (0..overview.pending).step_by(256);
-    let pending: u128 = pages.flat_map(|from| w.ask(pendingTasksCall { from, count: 256 })).map(|t| t.fee).sum();
-    let alone = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
-    let running: u128 = (1..=issued).map(|n| alone(&w.ask(runningTaskCall { number: n }))).sum();
-    let queues = w.ask(queuesCall { from: 0, count: 256 })._1;
-    let queued: u128 =
-        queues.iter().flat_map(|q| w.ask(queuedTasksCall { queue: q.queue, from: 0, count: 256 })._1).map(|t| t.fee).sum();
-    let there =
-        stakes + accounts + groups + pending + running + queued + overview.reserve + overview.burnt + overview.treasuryBalance;
-    assert_eq!(there, w.paid_in - w.mem.paid);
+    let came = w.paid_in - w.mem.paid;
+    w.view(|net| properties::money(net, (0..200).map(who), properties::fees_held(net), came)).unwrap();
 }

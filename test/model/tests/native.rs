@@ -224,7 +224,6 @@ fn what_idle_nodes_could_run_begins_by_a_poke() {
 }
 
 /// A world whose calls, or ether forced into it, are handled otherwise.
-#[derive(Clone)]
 struct Wrapped {
     world: World,
     call: fn(&mut World, &Call) -> Result<Done, Refused>,

@@ -16,7 +16,8 @@ impl Model {
         let fees = alone.chain(&self.pending).chain(&self.queue).chain(self.teams.values().map(|team| &team.task));
         let (fees, came) = (fees.map(|task| task.fee).sum(), self.paid_in - self.paid_out);
         real.read(|net| {
-            properties::money(net, self.accounts.keys().copied(), fees, came, full).unwrap_or_else(|what| panic!("{what}"));
+            let money = properties::money(net, self.accounts.keys().copied(), fees, came);
+            money.and_then(|()| properties::fees_of_books(net, fees, full)).unwrap_or_else(|what| panic!("{what}"));
             self.compare_state(net, full);
         });
     }

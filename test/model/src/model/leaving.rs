@@ -126,6 +126,8 @@ impl Model {
 }
 
 impl<S: System> Leaving for Departure<'_, S> {
+    const ROUNDS: u64 = 400;
+
     fn staying(&mut self) -> Vec<u32> {
         let judged: BTreeSet<u32> = self.model.teams.values().flat_map(|team| team.members.iter().map(|m| m.node)).collect();
         let stays = |node: &u32| self.model.nodes[node].status != 0 || judged.contains(node);

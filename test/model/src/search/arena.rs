@@ -3,7 +3,7 @@
 use super::book::Book;
 use super::parties::{Nature, Side};
 use super::rules::Rule;
-use crate::meter::Meter;
+use crate::meter;
 use crate::properties::{self, Holds};
 use crate::world::decode;
 use crate::world::{named, parameter, who, word, Dice, World, OWNER, STAKE_UNIT, TOKEN, UPGRADE_DELAY};
@@ -244,12 +244,7 @@ impl Arena {
         let person = self.by_address.get(&from).copied();
         let own = person.is_some_and(|person| self.people[person].side == Side::Adversary);
         let (mut gas, reserve) = (0, accounts::reserve(&self.w.mem));
-        let out = self.w.raw(from, value, |m| {
-            let mut meter = Meter::new(m);
-            let out = programs::answer(&mut meter, data);
-            gas = meter.gas();
-            out
-        });
+        let out = self.w.raw(from, value, |m| meter::answer(m, data, &mut gas));
         self.must_hold(properties::gas(data, gas));
         self.book.life.gas += if own { gas } else { 0 };
         if out.is_ok() {
@@ -343,7 +338,10 @@ impl Arena {
         let (came, fees) = (self.w.paid_in - self.w.mem.paid, self.book.escrow);
         let all = self.calls.is_multiple_of(64);
         let people = self.by_address.keys().copied();
-        let holds = self.w.view(|net| properties::money(net, people, fees, came, all));
+        let holds = self.w.view(|net| {
+            properties::money(net, people, fees, came)?;
+            properties::fees_of_books(net, fees, all)
+        });
         self.must_hold(holds);
     }
 
@@ -359,14 +357,18 @@ impl Arena {
         let mut standing = Standing::default();
         for person in &self.people {
             if person.side == Side::Adversary {
-                let account = accounts::account(&self.w.mem, who(person.number));
-                let stake = if person.node > 0 { NodeHandle::load(&self.w.mem, NodeId(person.node)).node.stake } else { 0 };
-                let there = account.credit + accounts::wei(&self.w.mem, account.unbonding + stake);
-                standing.adversary += there as i128 + person.flow;
+                standing.adversary += self.owned(person) as i128 + person.flow;
             }
         }
         standing.reserve = accounts::reserve(&self.w.mem);
         standing
+    }
+
+    /// Everything that somebody has in the network, in wei.
+    pub fn owned(&self, person: &Person) -> u128 {
+        let account = accounts::account(&self.w.mem, who(person.number));
+        let stake = if person.node > 0 { NodeHandle::load(&self.w.mem, NodeId(person.node)).node.stake } else { 0 };
+        account.credit + accounts::wei(&self.w.mem, account.unbonding + stake)
     }
 
     // ------------------------------------------------------------ looking

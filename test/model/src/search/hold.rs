@@ -2,14 +2,14 @@
 //! whose tasks wait; the adversary has some nodes of another GPU and a task for several, which takes them and that node.
 
 use super::arena::CARD;
-use crate::meter::Meter;
+use crate::meter;
 use crate::world::{spec, who, Dice, World, TOKEN};
 use muster_core::id::NodeId;
 use muster_core::record::{Assignment, Node};
 use muster_core::wad::WAD;
 use muster_protocol::abi::IMuster::*;
 use muster_protocol::store::node::NodeHandle;
-use muster_protocol::{programs, IMuster};
+use muster_protocol::IMuster;
 
 /// The node that works.
 const NODE: u32 = 1;
@@ -152,12 +152,7 @@ impl Stage {
     /// A call of the adversary's, which counts.
     fn counted<C: alloy_sol_types::SolCall>(&mut self, found: &mut Held, from: u64, call: C) {
         let mut gas = 0;
-        let done = self.w.raw(who(from), 0, |m| {
-            let mut meter = Meter::new(m);
-            let out = programs::answer(&mut meter, &call.abi_encode());
-            gas = meter.gas();
-            out
-        });
+        let done = self.w.raw(who(from), 0, |m| meter::answer(m, &call.abi_encode(), &mut gas));
         self.forget();
         found.calls += u64::from(done.is_ok());
         found.gas += gas;

@@ -1,13 +1,12 @@
 //! Nobody honest is stuck ([`properties::leave`]): now and then all honest nodes leave, on a copy, while the adversary goes on with its plan.
 
 use super::agents::Game;
+use super::arena::Person;
 use super::parties::Side;
 use crate::properties::{self, Leaving, Paid};
 use crate::world::{parameter, who};
 use muster_core::record::Status;
-use muster_core::word::Address;
 use muster_protocol::abi::IMuster::*;
-use muster_protocol::store::accounts;
 
 /// Turns from one departure to the next.
 pub const DEPARTURES: u64 = 20;
@@ -16,7 +15,7 @@ pub const DEPARTURES: u64 = 20;
 struct Departure {
     game: Game,
     /// Honest people, with the wei that each had.
-    people: Vec<(Address, u32, u128)>,
+    people: Vec<(Person, u128)>,
     /// Tasks that were open when they began to leave, and those issued until then.
     tasks: [u64; 2],
 }
@@ -27,25 +26,20 @@ impl Game {
         let mut game = self.clone();
         game.a.place.push_str(", where all honest nodes leave");
         let honest = game.a.people.iter().filter(|person| person.side == Side::Honest);
-        let people: Vec<(Address, u32)> = honest.map(|person| (who(person.number), person.node)).collect();
-        let people = people.into_iter().map(|(address, node)| (address, node, game.owned(address, node))).collect();
+        let people = honest.map(|person| (person.clone(), game.a.owned(person))).collect();
         let tasks = [game.a.book.tasks.len() as u64, game.a.w.ask(overviewCall {}).tasks];
         let mut departure = Departure { game, people, tasks };
         let holds = properties::leave(&mut departure);
         departure.game.a.must_hold(holds);
         self.a.book.life.departures += 1;
     }
-
-    /// Everything that somebody with this node, or with none, has, in wei.
-    fn owned(&mut self, address: Address, node: u32) -> u128 {
-        let stake = if node > 0 { self.a.seat(node).node.stake } else { 0 };
-        let account = accounts::account(&self.a.w.mem, address);
-        account.credit + accounts::wei(&self.a.w.mem, account.unbonding + stake)
-    }
 }
 
 impl Leaving for Departure {
-    /// A node that was judged for nothing may be judged still.
+    /// Under a flood of tasks a round takes seconds.
+    const ROUNDS: u64 = 6_000;
+
+    /// One that has left stays in a group until that is settled.
     fn staying(&mut self) -> Vec<u32> {
         let groups = self.game.a.groups();
         let member = |node: u32| groups.iter().any(|group| group.members.iter().any(|member| member.node == node));
@@ -86,13 +80,13 @@ impl Leaving for Departure {
         let unbonding = self.game.a.w.ask(parameterCall { which: parameter("unbonding") }).value;
         self.game.a.next_block(unbonding.to(), None);
         let mut all = Vec::new();
-        for (to, node, had) in self.people.clone() {
-            let (owed, before) = (self.game.owned(to, node), self.game.a.w.mem.paid);
+        for (person, had) in self.people.clone() {
+            let (to, owed, before) = (who(person.number), self.game.a.owned(&person), self.game.a.w.mem.paid);
             if owed > 0 {
                 self.game.a.must(to, 0, withdrawCall { to: to.into() });
             }
             // A majority of the adversary's may slash it, and so may it itself by an answer that deviates: the books know.
-            let had = if self.game.a.book.excused.contains(&node) { 0 } else { had };
+            let had = if self.game.a.book.excused.contains(&person.node) { 0 } else { had };
             all.push(Paid { to, had, owed, got: self.game.a.w.mem.paid - before });
         }
         all
