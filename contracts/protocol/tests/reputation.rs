@@ -62,6 +62,19 @@ fn run(w: &mut World, id: u64, place: u32, members: &[u32], answers: &[u8]) {
     play(w, id, place, members, |n| value(answers[turn(n)]));
 }
 
+/// The verdicts of `MemberJudged`, in the order of the members, and `GroupSettled` of the group.
+fn judged(w: &mut World) -> (Vec<u8>, GroupSettled) {
+    let (mut verdicts, mut settled) = (Vec::new(), None);
+    for e in w.events() {
+        match e {
+            E::MemberJudged(m) => verdicts.push(m.verdict),
+            E::GroupSettled(g) => settled = Some(g),
+            _ => {}
+        }
+    }
+    (verdicts, settled.expect("settled"))
+}
+
 #[test]
 fn a_majority_is_paid_alike_and_all_are_rated() {
     let mut w = network(9);
@@ -87,7 +100,8 @@ fn a_majority_is_paid_alike_and_all_are_rated() {
         );
         assert_eq!(v.rating, Record::new(right.into(), 1).unwrap().rating());
     }
-    let settled = w.events().into_iter().find_map(|e| if let E::GroupSettled(s) = e { Some(s) } else { None }).unwrap();
+    let (verdicts, settled) = judged(&mut w);
+    assert_eq!(verdicts, [1, 2, 1, 2, 1], "right and wrong");
     assert_eq!((settled.outcome, settled.answer, settled.refund, settled.startFee), (0, value(1), 0, 0));
     check_money(&mut w);
 }
@@ -132,7 +146,7 @@ fn without_a_majority_another_group_gets_the_task() {
     assert_eq!(w.ask(groupCall { place }).fee, left);
     let credit = w.account(CREATOR).credit;
     run(&mut w, id, place, &members, &[1, 2, 3, 4, 5]);
-    let settled = w.events().into_iter().find_map(|e| if let E::GroupSettled(s) = e { Some(s) } else { None }).unwrap();
+    let (_, settled) = judged(&mut w);
     assert_eq!((settled.outcome, settled.refund, settled.startFee), (2, left - left / 50, left / 50));
     assert_eq!(w.account(CREATOR).credit - credit, left - left / 50);
     assert_eq!(w.ask(overviewCall {}).treasuryBalance - income, start_fee + left / 50);
@@ -159,6 +173,7 @@ fn who_is_late_or_withholds_is_not_right_and_nobody_waits_for_it() {
     refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, w.mem.now - 1 + 7_200));
     w.pass(1, 7_201);
     w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
+    assert_eq!(judged(&mut w).0, [1, 1, 1, 1, 1, 3, 3, 5, 5], "right, withheld, timed out");
     for (i, &n) in members.iter().enumerate() {
         let v = w.node(n);
         assert_eq!((v.right, v.judged, v.stake, v.openCommitments), (u8::from(i < 5), 1, 400 * TOKEN, 0));
@@ -184,7 +199,7 @@ fn a_single_answer_is_no_difference() {
         for (i, &n) in members.iter().enumerate() {
             reveal(&mut w, id, place, n, says(i).0, says(i).1).unwrap();
         }
-        let settled = w.events().into_iter().find_map(|e| if let E::GroupSettled(s) = e { Some(s) } else { None }).unwrap();
+        let (_, settled) = judged(&mut w);
         assert_eq!((settled.outcome, settled.startFee, settled.refund), (outcome, FEE / 50, FEE - FEE / 50), "{answers} answers");
         check_money(&mut w);
     }
@@ -722,6 +737,34 @@ fn many_gpu_groups_and_models_are_dear_together() {
     assert!(!at_once(9, 6), "nine GPU groups, six models");
     assert!(at_once(1, 6), "six models");
     assert!(at_once(9, 0), "nine GPU groups");
+}
+
+/// Others are asked for a group's scarce models by the draw that forms it, unless that is nearly as expensive as a draw may be. Asking is
+/// assumed to take 120,000 gas, as much as three words of each of 19 others.
+#[test]
+fn others_are_asked_where_the_draw_has_room() {
+    // Whether one draw makes the group, and how many requests go to nodes outside it.
+    let formed = |others, models| {
+        let mut w = best_nine(7, others);
+        run_one(&mut w, models);
+        let spec = IMuster::TaskSpec { models: (90_000..90_000 + models).collect(), redundancy: 3, ..image(24) };
+        w.create(CREATOR, FEE, spec).unwrap();
+        w.pass(1, 0);
+        w.events();
+        w.dispatch(1).unwrap();
+        let events = w.events();
+        let requests = events.iter().filter(|e| matches!(e, E::DownloadRequested(d) if d.node > 9)).count();
+        (events.iter().any(|e| matches!(e, E::GroupChosen(c) if c.group > 0)), requests)
+    };
+    // With four models all are made at once; with five, which take 9 * 2,000 gas more, none is left to ask.
+    let four: Vec<_> = (1..23).map(|others| formed(others, 4)).collect();
+    let five: Vec<_> = (1..23).map(|others| formed(others, 5)).collect();
+    let asking = four.iter().take_while(|(_, requests)| *requests > 0).count();
+    let at_once = five.iter().take_while(|(at_once, _)| *at_once).count();
+    println!("four models: {four:?}\nfive models: {five:?}");
+    assert!(asking > 0 && four.iter().all(|(at_once, _)| *at_once));
+    assert!(four[asking..].iter().chain(&five).all(|(_, requests)| *requests == 0));
+    assert_eq!(at_once - asking, (120_000 - 9 * 2_000) / (3 * 2_100));
 }
 
 /// A single model stands in a word that every task has. Two stand in another: the first time it is written by all nine and their group.

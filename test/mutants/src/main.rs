@@ -145,13 +145,14 @@ impl Work<'_> {
     fn reach(&self, built: &Built, package: &str) -> Result<Vec<Test>> {
         let kept = self.folder.join(format!("{package}.json"));
         let executables: Vec<_> = built.executables.iter().filter(|executable| executable.package == package).cloned().collect();
-        let known = fs::read(&kept).ok().and_then(|kept| serde_json::from_slice::<(u64, Vec<Executable>, _)>(&kept).ok());
+        let known = fs::read(&kept).ok().and_then(|kept| serde_json::from_slice::<(u64, Vec<Executable>, Vec<Test>)>(&kept).ok());
         if let Some((key, of, tests)) = known {
-            if (key, &of) == (self.key, &executables) {
+            let is_asked = |test: &Test| test.reaches.is_some() || test.seconds > self.options.patience;
+            if (key, &of) == (self.key, &executables) && tests.iter().all(is_asked) {
                 return Ok(tests);
             }
         }
-        let tests = run::cover(self.root, &executables, self.folder, self.options.jobs)?;
+        let tests = run::cover(self.root, &executables, self.folder, self.options.jobs, self.options.patience)?;
         fs::write(&kept, serde_json::to_vec(&(self.key, &executables, &tests))?)?;
         Ok(tests)
     }
@@ -261,7 +262,7 @@ impl Work<'_> {
 
 /// The tests that reach a mutant.
 fn reaching(tests: &[Test], id: usize) -> Vec<&Test> {
-    tests.iter().filter(|test| test.reaches.contains(&id)).collect()
+    tests.iter().filter(|test| test.may_reach(id)).collect()
 }
 
 /// The fate of a mutant after the tests of its package, and the one that noticed it. A survivor is left to the reference model.

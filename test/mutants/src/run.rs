@@ -25,8 +25,15 @@ pub struct Test {
     pub seconds: f64,
     /// Whether something panics in it although it passes.
     pub panics: bool,
-    /// The mutants whose switches it comes to.
-    pub reaches: BTreeSet<usize>,
+    /// The mutants whose switches it comes to; `None` if it was too slow to be asked.
+    pub reaches: Option<BTreeSet<usize>>,
+}
+
+impl Test {
+    /// Whether it comes to the switch of a mutant, as far as is known.
+    pub fn may_reach(&self, id: usize) -> bool {
+        self.reaches.as_ref().is_none_or(|reaches| reaches.contains(&id))
+    }
 }
 
 /// The end of a test.
@@ -118,8 +125,8 @@ fn one(
     wait(child, limit, hasty).with_context(|| format!("{} {name}", executable.path.display()))
 }
 
-/// Runs each test alone, and notes which switches it comes to.
-pub fn cover(root: &Path, executables: &[Executable], notes: &Path, jobs: usize) -> Result<Vec<Test>> {
+/// Runs each test alone, and then, if it takes no longer than the patience, once more to note which switches it comes to.
+pub fn cover(root: &Path, executables: &[Executable], notes: &Path, jobs: usize, patience: f64) -> Result<Vec<Test>> {
     let mut all = Vec::new();
     for executable in executables {
         let listed = Command::new(&executable.path).arg("--list").output()?;
@@ -131,28 +138,31 @@ pub fn cover(root: &Path, executables: &[Executable], notes: &Path, jobs: usize)
     let count = all.len();
     eprintln!("mutants: running {count} tests, to see what they reach");
     let found = in_parallel(jobs, all, |at, (executable, name)| {
-        let note = notes.join(format!("{at}.reached"));
-        let _ = fs::remove_file(&note);
-        let environment = [("MUTANTS_REACHED", note.to_str().context("a path")?)];
+        let run = |environment: &[(&str, &str)]| {
+            let (outcome, panics) = one(root, (&executable, &name), environment, Duration::from_hours(1), false)?;
+            ensure!(outcome == Outcome::Passed, "{} {name} fails on the sources as they are", executable.name);
+            Ok(panics)
+        };
         let began = Instant::now();
-        let (outcome, panics) = one(root, (&executable, &name), &environment, Duration::from_hours(1), false)?;
-        let mut seconds = began.elapsed().as_secs_f64();
-        ensure!(outcome == Outcome::Passed, "{} {name} fails on the sources as they are", executable.name);
-        let reached = fs::read_to_string(&note).unwrap_or_default();
-        let reaches = reached.lines().map(|line| line.parse().context("a number")).collect::<Result<_>>()?;
-        let _ = fs::remove_file(&note);
-        // Taking notes takes time, which matters where ten times the test's own are more than the four seconds.
-        if seconds > 0.4 {
-            let began = Instant::now();
-            one(root, (&executable, &name), &[], Duration::from_hours(1), false)?;
-            seconds = began.elapsed().as_secs_f64();
-        }
+        let panics = run(&[])?;
+        let seconds = began.elapsed().as_secs_f64();
+        // Taking notes can take many times as long as the test.
+        let reaches = if seconds <= patience {
+            let note = notes.join(format!("{at}.reached"));
+            let _ = fs::remove_file(&note);
+            run(&[("MUTANTS_REACHED", note.to_str().context("a path")?)])?;
+            let reached = fs::read_to_string(&note).unwrap_or_default();
+            let _ = fs::remove_file(&note);
+            Some(reached.lines().map(|line| line.parse().context("a number")).collect::<Result<_>>()?)
+        } else {
+            None
+        };
         if at % 20 == 19 {
             eprintln!("mutants: {} of {count} tests", at + 1);
         }
         Ok(Test { package: executable.package.clone(), executable, name, seconds, panics, reaches })
     })?;
-    Ok(found.into_iter().filter(|test| !test.reaches.is_empty()).collect())
+    Ok(found.into_iter().filter(|test| test.reaches.as_ref().is_none_or(|reaches| !reaches.is_empty())).collect())
 }
 
 /// The verdicts of tests on the mutants of each file: a test that noticed some is likely to notice the next.
@@ -279,7 +289,7 @@ mod tests {
             name: name.into(),
             seconds,
             panics: false,
-            reaches: BTreeSet::new(),
+            reaches: Some(BTreeSet::new()),
         };
         let tests = [test("cheap", 0.1), test("dear", 0.5)];
         let record = Record::default();

@@ -167,4 +167,13 @@ mod single {
         );
         assert!(found.iter().all(|(_, [start, queue, three])| *start >= 3 && *queue >= 2 && *three >= 1), "{found:?}");
     }
+
+    /// A report of ten models writes more than one of a single model, and makes fewer draws before.
+    #[test]
+    fn a_long_report_makes_fewer_draws() {
+        let report = |models: u64| Call::new(who(12), reportDownloadedCall { models: (1..=models).collect() });
+        let [one, ten] = [1, 10].map(|models| least_that_hold_up("queued", &report(models)));
+        println!("held up by {one} due tasks, and with ten models by {ten}");
+        assert!(ten + 2 <= one && ten > 3, "{one} and {ten}");
+    }
 }
