@@ -368,3 +368,20 @@ On paper; nothing of this is built.
 - **Small instances lose what numbers give**: a task finds fewer candidates, a group fewer peers whose answers can be compared, and an adversary needs fewer nodes for a given share. The number of instances should follow from the gas, and no further.
 - **Beyond some thousand tasks a second** for one owner, one task on chain is the wrong unit, even if sixteen are created at a time. A channel between an application and a node could settle many tasks at once. The chain would still choose the node, hold the stake and judge.
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The networks take half a minute; the rest of the page follows from figures that other commands write.
+    #[test]
+    fn the_page_is_of_the_gas_that_was_measured_last() {
+        let figures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/generated");
+        let written = fs::read_to_string(figures.join("capacity.md")).unwrap();
+        let measured = read(&figures).unwrap();
+        let options = Options { nodes: 0, each: 0, seed: 0, out: figures.clone(), figures };
+        let made = Page { options: &options, measured, alone: Vec::new(), divided: Vec::new() }.text();
+        let of_gas = |page: &str| page.split_once("## What dividing costs").map(|(gas, _)| gas.to_owned());
+        assert_eq!(of_gas(&made), of_gas(&written), "script/bench capacity writes it");
+    }
+}

@@ -88,8 +88,9 @@ impl Noted {
         Ok(serde_json::to_string(&line)? + "\n")
     }
 
-    /// Writes `test/mutants.jsonl`: a file whose mutants were tried here gets new lines, others keep theirs. A reason stays with the changes
-    /// that it was written for, unless there are more of them.
+    /// Writes `test/mutants.jsonl`: a file whose mutants were tried here gets new lines, others keep theirs. So does one of which an earlier
+    /// run tried more, but for survivors that were noticed now. A reason stays with the changes that it was written for, unless there are
+    /// more of them.
     pub fn tally(&self, root: &Path, mutants: &[Mutant]) -> Result<()> {
         let mut old: BTreeMap<String, (Option<File>, Vec<Survivor>)> = BTreeMap::new();
         let (files, survivors) = mutants::read(root)?;
@@ -106,7 +107,10 @@ impl Noted {
             let (file, found) = self.file(name, mutants);
             let tried = file.changes + file.uncompiled > file.left;
             let (file, mut found) = match before {
-                Some(before) if !tried || before.source == file.source && before.left < file.left => (before, survivors.clone()),
+                Some(before) if !tried => (before, survivors.clone()),
+                Some(before) if before.source == file.source && before.left < file.left => {
+                    self.noticed_since(before, survivors.clone(), mutants)
+                }
                 _ if tried => (file, found),
                 _ => continue,
             };
@@ -124,6 +128,33 @@ impl Noted {
         fs::write(root.join("test/mutants.jsonl"), out)?;
         eprintln!("mutants: wrote test/mutants.jsonl");
         Ok(())
+    }
+
+    /// The lines of an earlier run, without the survivors that were noticed here.
+    fn noticed_since(&self, mut file: File, survivors: Vec<Survivor>, mutants: &[Mutant]) -> (File, Vec<Survivor>) {
+        let lines: Vec<&str> = self.sources[&file.file].1.lines().collect();
+        let mut left = Vec::new();
+        for mut survivor in survivors {
+            let fates = mutants.iter().filter(|mutant| {
+                mutant.file == file.file && (mutant.change(), line_of(&lines, mutant)) == (&survivor.change, &survivor.line)
+            });
+            let (noticed, open): (Vec<_>, Vec<_>) = fates
+                .map(|mutant| self.fates.get(&(mutant.file.clone(), mutant.name.clone())))
+                .partition(|fate| matches!(fate, Some((Fate::Noticed | Fate::Endless | Fate::Model, _))));
+            let gained = survivor.times.saturating_sub(open.len());
+            for (fate, date) in noticed.into_iter().flatten().take(gained) {
+                *(if survivor.model { &mut file.survive } else { &mut file.open }) -= 1;
+                *(match fate {
+                    Fate::Endless => &mut file.endless,
+                    Fate::Model => &mut file.model,
+                    _ => &mut file.noticed,
+                }) += 1;
+                file.date = file.date.max(date.clone());
+            }
+            survivor.times -= gained;
+            left.extend((survivor.times > 0).then_some(survivor));
+        }
+        (file, left)
     }
 
     /// The lines of a file.
@@ -150,7 +181,7 @@ impl Noted {
                 Some(Fate::Uncompiled) => {}
             }
             let Some(fate @ (Fate::Unnoticed | Fate::Survives)) = fate else { continue };
-            let line = lines.get(mutant.span.start.line - 1).map_or("", |line| line.trim());
+            let line = line_of(&lines, mutant);
             match found.iter_mut().find(|known| known.change == mutant.change() && known.line == line) {
                 Some(known) => {
                     known.times += 1;
@@ -168,6 +199,11 @@ impl Noted {
         }
         (file, found)
     }
+}
+
+/// The text of a mutant's first line.
+fn line_of<'l>(lines: &[&'l str], mutant: &Mutant) -> &'l str {
+    lines.get(mutant.span.start.line - 1).map_or("", |line| line.trim())
 }
 
 #[cfg(test)]
@@ -232,6 +268,28 @@ mod tests {
         noted.note(&mutants[1], Fate::Unnoticed, "").unwrap();
         noted.tally(&root, &mutants).unwrap();
         assert_eq!(reasons(&root), [(2, false, String::new())]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_run_that_tried_less_takes_away_the_survivors_that_it_noticed() {
+        let (root, mutants) = project("less");
+        let mut noted = read(&root, Path::new("none"), &mutants, 1).unwrap();
+        mutants.iter().for_each(|mutant| drop(noted.note(mutant, Fate::Unnoticed, "").unwrap()));
+        noted.tally(&root, &mutants).unwrap();
+        let counts = || {
+            let file = mutants::read(&root).unwrap().0.remove(0);
+            (file.changes, file.noticed, file.open, file.left)
+        };
+        assert_eq!((counts(), reasons(&root).len()), ((2, 0, 2, 0), 1));
+        let mut noted = read(&root, Path::new("none"), &mutants, 2).unwrap();
+        for (mutant, survivors) in mutants.iter().zip([1, 0]) {
+            // The second was not tried, and may be open still.
+            noted.note(mutant, Fate::Noticed, "t").unwrap();
+            noted.tally(&root, &mutants).unwrap();
+            assert_eq!(counts(), (2, 2 - survivors, survivors, 0));
+            assert_eq!(reasons(&root).len(), survivors);
+        }
         fs::remove_dir_all(root).unwrap();
     }
 
