@@ -72,20 +72,6 @@ fn stake(w: &mut World, node: u32) -> u128 {
     w.node(node).stake
 }
 
-/// The verdicts of `MemberJudged` for each member, and `GroupSettled` of the group.
-fn judged(w: &mut World) -> (Vec<(u32, u8, u128)>, GroupSettled) {
-    check_money(w);
-    let (mut members, mut settled) = (Vec::new(), None);
-    for e in w.events() {
-        match e {
-            E::MemberJudged(m) => members.push((m.node, m.verdict, m.paid)),
-            E::GroupSettled(g) => assert!(settled.replace(g).is_none()),
-            _ => {}
-        }
-    }
-    (members, settled.expect("settled"))
-}
-
 #[test]
 fn what_is_not_sampled_is_paid_less_and_the_rest_saved() {
     // One node fewer than scores need: the whole fee, and nothing is saved.
@@ -214,7 +200,7 @@ fn three_that_agree_share_the_pot_by_their_speed() {
     assert_eq!(shown(&mut w), [value(1), value(1), committed(c)]);
     w.events();
     reveal(&mut w, id, place, c, ANSWER, value(1)).unwrap();
-    let (members, settled) = judged(&mut w);
+    let (members, settled) = judgement(&mut w);
     // The first took 10 seconds, the second 43, the third 3; sampled for sure, an answer is paid a third of the fee.
     let pot = payment(LEFT, 10_000) * 3;
     assert_eq!(members, [(a, 1, pot * 5 / 17), (b, 1, pot * 2 / 17), (c, 1, pot - pot * 5 / 17 - pot * 2 / 17)]);
@@ -273,7 +259,7 @@ fn withholding_costs_what_a_wrong_answer_costs() {
     w.pass(1, 1);
     w.events();
     w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
-    let (members, settled) = judged(&mut w);
+    let (members, settled) = judgement(&mut w);
     assert_eq!((members[2], settled.outcome), ((c, 3, 0), 0));
     assert_eq!((w.ask(overviewCall {}).burnt, w.node(c).status), (20 * LEFT, 0));
     // Paused it stood in no list, and nobody else has left one with it: all nine are found.
@@ -429,7 +415,7 @@ fn small_scopes_are_their_own_affair() {
         w.events();
         reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
     }
-    let (judged, _) = judged(&mut w);
+    let (judged, _) = judgement(&mut w);
     assert_eq!(judged.iter().map(|m| m.1).collect::<Vec<_>>(), [1, 2, 1]);
     assert_eq!(judged.iter().map(|m| m.2).sum::<u128>(), LEFT);
     let overview = w.ask(overviewCall {});
@@ -552,7 +538,7 @@ fn an_excluded_node_begins_in_the_group_it_was_called_to_and_is_raised_for_a_rig
     for &node in &members {
         reveal(&mut w, id, place, node, ANSWER, value(1)).unwrap();
     }
-    let (judged, _) = judged(&mut w);
+    let (judged, _) = judgement(&mut w);
     assert_eq!(judged.iter().map(|m| m.1).collect::<Vec<_>>(), [1, 1, 1]);
     assert_eq!([members[1], members[2]].map(|n| w.node(n).reliability), before.map(|h| h + 150_000_000_000_000_000));
 }
@@ -739,7 +725,7 @@ fn a_node_slashed_out_is_gone_from_the_group_it_was_called_to() {
     commit(&mut w, other, there[1], ANSWER, value(1)).unwrap();
     w.events();
     there.iter().for_each(|&n| reveal(&mut w, other, second, n, ANSWER, value(1)).unwrap());
-    let (judged, settled) = judged(&mut w);
+    let (judged, settled) = judgement(&mut w);
     assert_eq!((judged.iter().find(|m| m.0 == b), settled.outcome), (Some(&(b, 5, 0)), 0));
 }
 
@@ -797,7 +783,7 @@ fn images_agree_within_their_tolerance_and_do_not_slash() {
         w.pass(1, 7_300);
         w.events();
         w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
-        let (members, _) = judged(&mut w);
+        let (members, _) = judgement(&mut w);
         assert_eq!(members.iter().map(|m| m.1).collect::<Vec<_>>(), [1, 1, 3]);
         assert_eq!(w.ask(overviewCall {}).burnt, if slash == 1 { 20 * LEFT } else { 0 });
     }

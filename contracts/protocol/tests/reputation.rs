@@ -62,17 +62,8 @@ fn run(w: &mut World, id: u64, place: u32, members: &[u32], answers: &[u8]) {
     play(w, id, place, members, |n| value(answers[turn(n)]));
 }
 
-/// The verdicts of `MemberJudged`, in the order of the members, and `GroupSettled` of the group.
-fn judged(w: &mut World) -> (Vec<u8>, GroupSettled) {
-    let (mut verdicts, mut settled) = (Vec::new(), None);
-    for e in w.events() {
-        match e {
-            E::MemberJudged(m) => verdicts.push(m.verdict),
-            E::GroupSettled(g) => settled = Some(g),
-            _ => {}
-        }
-    }
-    (verdicts, settled.expect("settled"))
+fn verdicts(parts: &[(u32, u8, u128)]) -> Vec<u8> {
+    parts.iter().map(|(_, verdict, _)| *verdict).collect()
 }
 
 #[test]
@@ -100,8 +91,8 @@ fn a_majority_is_paid_alike_and_all_are_rated() {
         );
         assert_eq!(v.rating, Record::new(right.into(), 1).unwrap().rating());
     }
-    let (verdicts, settled) = judged(&mut w);
-    assert_eq!(verdicts, [1, 2, 1, 2, 1], "right and wrong");
+    let (parts, settled) = judgement(&mut w);
+    assert_eq!(verdicts(&parts), [1, 2, 1, 2, 1], "right and wrong");
     assert_eq!((settled.outcome, settled.answer, settled.refund, settled.startFee), (0, value(1), 0, 0));
     check_money(&mut w);
 }
@@ -146,7 +137,7 @@ fn without_a_majority_another_group_gets_the_task() {
     assert_eq!(w.ask(groupCall { place }).fee, left);
     let credit = w.account(CREATOR).credit;
     run(&mut w, id, place, &members, &[1, 2, 3, 4, 5]);
-    let (_, settled) = judged(&mut w);
+    let (_, settled) = judgement(&mut w);
     assert_eq!((settled.outcome, settled.refund, settled.startFee), (2, left - left / 50, left / 50));
     assert_eq!(w.account(CREATOR).credit - credit, left - left / 50);
     assert_eq!(w.ask(overviewCall {}).treasuryBalance - income, start_fee + left / 50);
@@ -173,7 +164,7 @@ fn who_is_late_or_withholds_is_not_right_and_nobody_waits_for_it() {
     refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, w.mem.now - 1 + 7_200));
     w.pass(1, 7_201);
     w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
-    assert_eq!(judged(&mut w).0, [1, 1, 1, 1, 1, 3, 3, 5, 5], "right, withheld, timed out");
+    assert_eq!(verdicts(&judgement(&mut w).0), [1, 1, 1, 1, 1, 3, 3, 5, 5], "right, withheld, timed out");
     for (i, &n) in members.iter().enumerate() {
         let v = w.node(n);
         assert_eq!((v.right, v.judged, v.stake, v.openCommitments), (u8::from(i < 5), 1, 400 * TOKEN, 0));
@@ -199,7 +190,7 @@ fn a_single_answer_is_no_difference() {
         for (i, &n) in members.iter().enumerate() {
             reveal(&mut w, id, place, n, says(i).0, says(i).1).unwrap();
         }
-        let (_, settled) = judged(&mut w);
+        let (_, settled) = judgement(&mut w);
         assert_eq!((settled.outcome, settled.startFee, settled.refund), (outcome, FEE / 50, FEE - FEE / 50), "{answers} answers");
         check_money(&mut w);
     }
@@ -703,12 +694,19 @@ fn best_nine(groups: u64, others: u64) -> World {
     w
 }
 
-/// Has a task be created that the best nine run, with so many models; gives its number, and whether one draw makes their group.
-fn made_at_once(w: &mut World, models: u64) -> (u64, bool) {
+/// Has a task be created that the best nine run, with so many models, and the first draw be made for it; gives its number.
+fn first_drawn(w: &mut World, models: u64) -> u64 {
     let spec = IMuster::TaskSpec { models: (90_000..90_000 + models).collect(), redundancy: 3, ..image(24) };
     let id = w.create(CREATOR, FEE, spec).unwrap();
     w.pass(1, 0);
+    w.events();
     w.dispatch(1).unwrap();
+    id
+}
+
+/// The same until there is a group; gives also whether one draw makes it.
+fn made_at_once(w: &mut World, models: u64) -> (u64, bool) {
+    let id = first_drawn(w, models);
     let told = chosen(w).expect("told");
     w.drain();
     let mut members = group_of(w, id).expect("formed").1;
@@ -747,11 +745,7 @@ fn others_are_asked_where_the_draw_has_room() {
     let formed = |others, models| {
         let mut w = best_nine(7, others);
         run_one(&mut w, models);
-        let spec = IMuster::TaskSpec { models: (90_000..90_000 + models).collect(), redundancy: 3, ..image(24) };
-        w.create(CREATOR, FEE, spec).unwrap();
-        w.pass(1, 0);
-        w.events();
-        w.dispatch(1).unwrap();
+        first_drawn(&mut w, models);
         let events = w.events();
         let requests = events.iter().filter(|e| matches!(e, E::DownloadRequested(d) if d.node > 9)).count();
         (events.iter().any(|e| matches!(e, E::GroupChosen(c) if c.group > 0)), requests)

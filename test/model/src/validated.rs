@@ -7,7 +7,7 @@ use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
 use muster_core::wad::WAD;
 use muster_protocol::flow::standing::REST_MOST;
-use muster_protocol::IMuster::{self, *};
+use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::Result;
 
 /// The GPU group of the first name of 24 GiB, that of [`world`].
@@ -145,4 +145,18 @@ pub fn idled(w: &mut World, (id, node): (u64, u32)) {
 pub fn check_money(w: &mut World) {
     let came = w.paid_in - w.mem.paid;
     w.view(|net| properties::money(net, (0..200).map(who), properties::fees_held(net), came)).unwrap();
+}
+
+/// The members of the one group that was judged, each with its verdict and its pay, and its `GroupSettled`. Checks the books.
+pub fn judgement(w: &mut World) -> (Vec<(u32, u8, u128)>, GroupSettled) {
+    check_money(w);
+    let (mut members, mut settled) = (Vec::new(), None);
+    for e in w.events() {
+        match e {
+            E::MemberJudged(m) => members.push((m.node, m.verdict, m.paid)),
+            E::GroupSettled(g) => assert!(settled.replace(g).is_none()),
+            _ => {}
+        }
+    }
+    (members, settled.expect("settled"))
 }
