@@ -256,7 +256,7 @@ export function check(tag, sources = undefined) {
   }
   if (tag && /^Not published yet/m.test(read("CHANGELOG.md").split(`\n## ${version}\n`)[1]?.split("\n## ")[0])) wrong.push(`CHANGELOG.md says of ${version} that it is not published yet`);
   for (const path of tag ? UNPUBLISHED : []) {
-    for (const [at, line] of read(path).split("\n").entries()) if (line.includes("published yet")) wrong.push(`${path}:${at + 1} says that something is not published yet`);
+    for (const [at, line] of read(path).split("\n").entries()) if (/published yet|obody has reserved|has never run/.test(line)) wrong.push(`${path}:${at + 1} says that something is not published yet`);
   }
   if (tag && tag !== `v${version}`) wrong.push(`the tag is ${tag}, and Cargo.toml says ${version}`);
   if (tag && sources && sources !== repository) wrong.push(`this is ${sources}, and Cargo.toml says ${repository}: npm takes no package of another repository`);

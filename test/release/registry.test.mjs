@@ -96,7 +96,7 @@ test("all manifests say the same version and the same repository", () => {
   const unpublished = section.startsWith("\nNot published yet.") ? [`CHANGELOG.md says of ${version} that it is not published yet`] : [];
   for (const path of ["README.md", "docs/applications.md", "docs/releases.md"]) {
     const lines = readFileSync(join(root, path), "utf8").split("\n");
-    const found = [...lines.keys()].filter((at) => lines[at].includes("published yet"));
+    const found = [...lines.keys()].filter((at) => /published yet|obody has reserved|has never run/.test(lines[at]));
     // All pages say it, or none does.
     assert.equal(found.length > 0, section.startsWith("\nNot published yet."), path);
     unpublished.push(...found.map((at) => `${path}:${at + 1} says that something is not published yet`));
