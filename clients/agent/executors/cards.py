@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import struct
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ def arguments(about):
     given.add_argument("--model", required=True, help="a folder, or a name whose files are in HF_HOME")
     given.add_argument("--name", help="the model's name in tasks; its name on the hub, if left out")
     given.add_argument("--revision", help="the commit, if HF_HOME holds several")
-    given.add_argument("--device", default="auto", help="cuda, cpu or mps; the first of them that is there")
+    given.add_argument("--device", default="auto", help="cuda, cpu or mps; auto is the card, or mps or cpu without one")
     given.add_argument("--threads", type=int, default=1, help="of a processor: another number is another stack")
     return given
 
@@ -105,11 +106,20 @@ def fits(needs, free, where, instead):
 
 
 def device_of(torch, wanted):
-    """The chosen device."""
-    if wanted != "auto":
+    """The chosen device. Beside a card that torch cannot use `auto` takes no processor: the node would have the card's name."""
+    if wanted not in ("auto", "cuda"):
         return wanted
     if torch.cuda.is_available():
         return "cuda"
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if wanted == "cuda" or (shutil.which("nvidia-smi") if seen is None else seen not in ("", "-1")):
+        try:
+            torch.cuda.init()
+            reason = "it finds none"
+        except Exception as error:
+            # A missing or too old driver, a library without CUDA: each with torch's own error and words.
+            reason = str(error).splitlines()[0]
+        sys.exit(f"torch {torch.__version__} cannot use this machine's card: {reason} (without a card: --device cpu)")
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 

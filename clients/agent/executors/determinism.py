@@ -38,7 +38,7 @@ TEXTS = {
     "ragged": f"a batch shared with {SHARED - 1} longer ones",
     "eager": "attention: eager",
     "flash": "attention: torch's flash kernel alone",
-    "graphs": "CUDA graphs and a static cache",
+    "graphs": "compiled by torch: fused kernels, CUDA graphs, a static cache",
     "threads": "a thread more",
 }
 IMAGES = {
@@ -173,7 +173,7 @@ def work(asked):
     found, out = {}, Path(asked["out"])
 
     def each(kind, count, make, answer):
-        made = {dtype: make(dtype) for dtype in asked[kind]}
+        made = {} if time.time() > asked["until"] else {dtype: make(dtype) for dtype in asked[kind]}
         answers = found[kind] = {dtype: {setting: [] for setting in settings} for dtype, settings in asked[kind].items()}
         took = dict.fromkeys(((dtype, setting) for dtype, settings in asked[kind].items() for setting in settings), 0.0)
         for at, (dtype, setting) in itertools.product(range(count), list(took)):
@@ -187,15 +187,20 @@ def work(asked):
                 # Of a card that others use, too: no finding.
                 print(f"  {kind}, {dtype}, {setting}: out of memory", file=sys.stderr, flush=True)
             except Exception as error:  # noqa: BLE001
-                # Unsupported settings are found by trying, and each library has its own error for them.
-                answers[dtype][setting] = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+                words = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+                if answers[dtype][setting] or re.search(r"CUDA error|CUBLAS_STATUS|CUDNN_STATUS", str(error)):
+                    # The card's own trouble, or one after answers that went well, is no finding, and perhaps nothing works after it.
+                    found["trouble"], asked["until"] = f"{kind}, {dtype}, {setting}: {words}", 0
+                else:
+                    # Unsupported settings are found by trying, and each library has its own error for them.
+                    answers[dtype][setting] = words
             took[dtype, setting] += time.monotonic() - begun
         torch.set_num_threads(asked["threads"])
         for (dtype, setting), seconds in took.items():
             said = answers[dtype][setting]
             print(f"  {kind}, {dtype}, {setting}: {said if isinstance(said, str) else len(said)}, {seconds:.0f} s", file=sys.stderr, flush=True)
         made.clear()
-        if device == "cuda":
+        if device == "cuda" and "trouble" not in found:
             torch.cuda.empty_cache()
 
     def write(writer, _, setting, at):
@@ -343,6 +348,9 @@ def measure(arguments):
             whole[column] = numbers
             NUMBERS.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
             page()
+    troubles = [one["trouble"] for one in ran if "trouble" in one]
+    if troubles:
+        sys.exit(f"gpu.sh determinism: ended early, and what came before is kept: {'; '.join(troubles)}")
     if len(ran) < len(found):
         sys.exit(f"gpu.sh determinism: {len(found) - len(ran)} of {len(found)} processes failed; the others' results are kept")
 
@@ -539,7 +547,7 @@ Under [validation](../validation.md) answers of texts are compared bit by bit, a
 
 `clients/agent/executors/gpu.sh determinism` measures on the machine that it runs on. It adds its results to [determinism.json](determinism.json), and writes this page. Columns that say "{NOT_RUN}" wait for that command on such a card.
 
-Models have the shape of Llama and of Stable Diffusion, and weights that are drawn from a seed. They need no download, and their answers mean nothing. Half of the texts are greedy, and half are sampled by a seed at temperature 1. A trained model is surer of its next word, so it differs less often. How much less is not known. Where a command says `--at-once`, its settings ran beside each other on the card.
+Models have the shape of Llama and of Stable Diffusion, and weights that are drawn from a seed. They need no download, and their answers mean nothing. The first text is greedy, the second sampled by a seed at temperature 1, and so on in turn. A trained model is surer of its next word, so it differs less often. How much less is not known. Where a command says `--at-once`, its settings ran beside each other on the card.
 
 {table(["device, model of texts", "command", "stack", "model of images", "texts", "images"], ran)}
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests and measurements that need torch; on a card, or small on the processor without one. On a machine without a network they need
-# this folder of the repository, a Python with torch, and the output of `pack` if there is no cargo.
-#   gpu.sh pack                   programs and contract, 140 MB without symbols, into .muster/card, which the others then use: before the copy to such a machine
+# the repository, a Python with torch, and what `pack` packs if there is no cargo.
+#   gpu.sh pack                   programs and contract into .muster/card.tgz, before the copy to such a machine: unpack it at the repository's root there
 #   gpu.sh all                    on a card all that is asked of one, in hours: test, determinism of 1b and of 8b, work, and the page
 #   gpu.sh dry                    the same on any machine in minutes: small models and short texts, the tables printed, no number kept
 #   gpu.sh test [NAME ...]        tests of the executors `transformers`, `diffusers`, and `openai` with a real server, and of a text read along
@@ -34,7 +34,9 @@ case $what in
     built=${CARGO_TARGET_DIR:-$root/target}/debug
     mkdir -p "$packed"
     for program in muster muster-agent muster-dev muster-devnode examples/hash; do strip -o "$packed/$(basename "$program")" "$built/$program"; done
-    du -sh "$packed"
+    cd "$root"
+    tar -czf .muster/card.tgz .muster/card build/manifest.json build/*.wasm build/*.deploy
+    du -sh .muster/card.tgz
     ;;
   all)
     torch -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || {

@@ -70,6 +70,14 @@ def read_json(path):
     return value
 
 
+def without_halves(value):
+    """Refuses half a pair of surrogates, at which libraries of models fail: JSON can write it, and no text has it."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise TaskFault("the input has half a pair of surrogates, which is no text") from None
+
+
 def allow(value, fields):
     """Refuses unknown fields: nodes that ignore them and nodes that do not would answer differently."""
     unknown = sorted(set(value) - set(fields))

@@ -1,6 +1,6 @@
 """Requests for images by a model, as tasks of the kind `images` have them: docs/executors.md. Standard library alone."""
 
-from lines import Bound, TaskFault, allow, read_json
+from lines import Bound, TaskFault, allow, read_json, without_halves
 from texts import number
 
 # The most images of a task, steps of an image, and characters of a prompt.
@@ -18,6 +18,7 @@ def picture(task, largest):
     for field in ("prompt", "negative_prompt"):
         if (field == "prompt" or whole[field] is not None) and (not isinstance(whole[field], str) or len(whole[field]) > CHARACTERS):
             raise TaskFault(f"`{field}` must be a text of at most {CHARACTERS:,} characters")
+    without_halves(value)
     number(whole["seed"], "seed", 0, 2**32 - 1, whole=True)
     number(whole["steps"], "steps", 1, STEPS, whole=True)
     number(whole["guidance"], "guidance", 0, 30)

@@ -243,6 +243,28 @@ class OpenAI(unittest.TestCase):
         ):  # fmt: skip
             self.assertEqual(text[: texts.settled(text)], shown, text)
 
+    def test_a_long_text_is_read_more_seldom_while_it_is_made(self):
+        now, read, shown = [0.0], [], []
+
+        def decode(tokens, **_):
+            # A hundredth of a second for four thousand tokens.
+            now[0] += len(tokens) / 400_000
+            read.append(now[0])
+            return " ".join(f"word{token}" for token in tokens)
+
+        words = texts.Words(SimpleNamespace(decode=decode), shown.append)
+        with mock.patch.object(texts.time, "monotonic", lambda: now[0]):
+            words.put(np.zeros((1, 32), int))
+            for token in range(4_000):
+                now[0] += 0.01
+                words.put(np.array([token]))
+        whole = " ".join(f"word{token}" for token in range(4_000))
+        self.assertTrue(whole.startswith("".join(shown)))
+        self.assertGreater(len("".join(shown)), 0.9 * len(whole))
+        # Forty seconds of work: a look after each token would take twenty more.
+        self.assertLess(now[0], 40 * (1 + 1 / texts.LOOKS))
+        self.assertGreater(len(read), 40)
+
     def test_whose_fault_it_is(self):
         with self.start() as executor:
             for given in (
@@ -250,6 +272,7 @@ class OpenAI(unittest.TestCase):
                 {"messages": [{"role": "user", "content": ["a"]}]}, {"prompt": "a", "max_tokens": 0}, {"prompt": "a", "max_tokens": 1.5},
                 {"prompt": "a", "temperature": -1}, {"prompt": "a", "temperature": True}, {"prompt": "a", "seed": 2**32}, {"prompt": "a", "top_k": 1},
                 {"requests": []}, {"requests": ["a"]}, {"requests": [{"prompt": "a"}], "prompt": "a"}, b"nan", b'{"prompt":"a","temperature":NaN}',
+                {"prompt": "\ud800"}, {"messages": [{"role": "user", "content": "\udc00"}]},
             ):  # fmt: skip
                 self.assertEqual(executor.run("gpt", given)[0], "task", given)
             self.assertEqual(self.like.asked, [], "the server was asked for what is no task")
@@ -411,7 +434,7 @@ class ComfyUI(unittest.TestCase):
         with Executor(*self.command()) as executor:
             for given in (
                 {}, {"prompt": 1}, {"prompt": "a" * 4_097}, {"prompt": "a", "width": 65}, {"prompt": "a", "height": 48}, {"prompt": "a", "seed": -1},
-                {"prompt": "a", "steps": 0}, {"prompt": "a", "sampler": "x"},
+                {"prompt": "a", "steps": 0}, {"prompt": "a", "sampler": "x"}, {"prompt": "\ud800"}, {"prompt": "a", "negative_prompt": "\ud800"},
             ):  # fmt: skip
                 self.assertEqual(executor.run("images", given)[0], "task", given)
             # Bounds of this operator's: another one's flags and workflow may take them.
@@ -529,6 +552,32 @@ class Cards(unittest.TestCase):
         with self.assertRaisesRegex(cards.TooSmall, said):
             cards.fits({"weights": 24 * gib, "cache": 5 * gib // 2}, 22 * gib, "NVIDIA L4", "take a smaller model")
 
+    def test_a_card_that_torch_cannot_use_is_no_processor(self):
+        def torch(there=False, why=None, mps=False):
+            init = mock.Mock(side_effect=why and RuntimeError(f"{why}\nmore"))
+            backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps))
+            return SimpleNamespace(__version__="2.11", cuda=SimpleNamespace(is_available=lambda: there, init=init), backends=backends)
+
+        old = "The NVIDIA driver on your system is too old"
+        with tempfile.TemporaryDirectory() as place, mock.patch.dict(os.environ, PATH=place):
+            for visible, wanted, given, is_there in (
+                (None, "auto", torch(there=True), "cuda"), (None, "auto", torch(), "cpu"), (None, "auto", torch(mps=True), "mps"),
+                ("GPU-1", "cpu", torch(), "cpu"), ("", "auto", torch(), "cpu"), ("-1", "auto", torch(), "cpu"),
+            ):  # fmt: skip
+                os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+                if visible is not None:
+                    os.environ["CUDA_VISIBLE_DEVICES"] = visible
+                self.assertEqual(cards.device_of(given, wanted), is_there)
+            said = rf"torch 2\.11 cannot use this machine's card: {old} \(without a card: --device cpu\)$"
+            os.environ["CUDA_VISIBLE_DEVICES"] = "GPU-1"
+            self.assertRaisesRegex(SystemExit, said, cards.device_of, torch(why=old), "auto")
+            os.environ.pop("CUDA_VISIBLE_DEVICES")
+            self.assertRaisesRegex(SystemExit, said, cards.device_of, torch(why=old), "cuda")
+            (Path(place) / "nvidia-smi").write_text("")
+            (Path(place) / "nvidia-smi").chmod(0o755)
+            self.assertRaisesRegex(SystemExit, said, cards.device_of, torch(why=old), "auto")
+            self.assertRaisesRegex(SystemExit, "it finds none", cards.device_of, torch(), "auto")
+
     def test_models_are_found_by_name_and_revision(self):
         with tempfile.TemporaryDirectory() as home:
             shots = Path(home) / "hub/models--us--small/snapshots"
@@ -596,6 +645,35 @@ class Determinism(unittest.TestCase):
             self.assertRaisesRegex(SystemExit, "hashes no images: broken", determinism.measure, asked)
             self.assertEqual(json.loads(determinism.NUMBERS.read_text())["processor, small"]["texts"], {"float32": found["text"]["float32"]})
             self.assertIn("1 of 1", determinism.PAGE.read_text())
+            tool.write_text("#!/bin/sh\n")
+            found["trouble"] = "text, float32, again: CUDA error"
+            self.assertRaisesRegex(SystemExit, "what came before is kept: text, float32, again: CUDA error", determinism.measure, asked[:-2])
+
+    def test_a_cards_trouble_is_no_finding_and_what_came_before_is_kept(self):
+        calls = []
+
+        class Writer:
+            def __init__(self, *_):
+                pass
+
+            def write(self, at, length, **settings):
+                calls.append((at, settings))
+                if settings == {"attention": "flash"}:
+                    raise RuntimeError("No available kernel.\nAborting execution.")
+                if len(calls) == 5:
+                    raise RuntimeError("CUDA error: an illegal memory access was encountered")
+                return [1] * length
+
+        torch = SimpleNamespace(OutOfMemoryError=MemoryError, set_num_threads=lambda _: None)
+        stack = SimpleNamespace(stack=lambda *_: {"device": "cpu"})
+        with mock.patch.multiple(determinism, settled=lambda *_: (torch, stack, "cpu"), Writer=Writer, Painter=mock.Mock(side_effect=AssertionError)):
+            asked = {"device": "cpu", "threads": 1, "out": "/", "name": "main", "until": 1e18, "prompts": 3, "tokens": 100, "llama": "", "diffusion": "", "pictures": 1}
+            found = determinism.work({**asked, "text": {"bfloat16": ["reference", "flash", "eager"]}, "image": {"bfloat16": ["reference"]}})
+        texts = found["text"]["bfloat16"]
+        self.assertEqual(texts["flash"], "No available kernel.")
+        self.assertEqual((len(texts["reference"]), len(texts["eager"]), len(calls)), (2, 1, 5))
+        self.assertEqual(found["trouble"], "text, bfloat16, eager: CUDA error: an illegal memory access was encountered")
+        self.assertEqual(found["image"], {"bfloat16": {"reference": []}})
 
     def test_a_step_that_fails_is_named_and_the_others_run(self):
         with tempfile.TemporaryDirectory() as place:

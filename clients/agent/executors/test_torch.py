@@ -20,10 +20,12 @@ import torch  # noqa: E402
 from PIL import Image  # noqa: E402
 from trial import Executor, golden  # noqa: E402
 
+import cards  # noqa: E402
 import seeded  # noqa: E402
 import work  # noqa: E402
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+# Not a machine's processor if torch cannot use its card.
+DEVICE = "cuda" if cards.device_of(torch, "auto") == "cuda" else "cpu"
 HOME = tempfile.TemporaryDirectory()
 TEXTS, IMAGES = Path(HOME.name) / "texts", Path(HOME.name) / "images"
 
@@ -284,7 +286,6 @@ class ReadAlong(unittest.TestCase):
             name, cls.whole = direct.run("gpt", cls.asked)
             assert name == "done", cls.whole
         cls.text = json.loads(cls.whole)["answers"][0]["text"]
-        cls.words = len(cls.text.split(" "))
         (cls.place / "input").write_text(json.dumps(cls.asked))
         (cls.place / "golden").mkdir()
         (cls.place / "golden/one.json").write_text(json.dumps({"kind": "gpt", "input": json.dumps({**cls.asked, "max_tokens": 16})}))
@@ -320,7 +321,7 @@ class ReadAlong(unittest.TestCase):
 
     def came_bit_by_bit(self, moments):
         """A reader may come late, or several words at once."""
-        self.assertGreater(len(moments), self.words / 4)
+        self.assertGreater(len(moments), 20)
         self.took_its_time(moments[-1] - moments[0])
 
     def took_its_time(self, seconds):
@@ -332,7 +333,7 @@ class ReadAlong(unittest.TestCase):
         read = work.read_along(self.network, self.place, 0, self.asked, self.application)
         self.assertEqual((self.place / "story.out").read_bytes(), self.whole)
         self.took_its_time(read["last"] - read["first"])
-        self.assertGreater(read["parts"], self.words / 10)
+        self.assertGreater(read["parts"], 20)
 
     def test_the_command_line_reads_a_task_that_runs_already(self):
         out = self.place / "read"

@@ -1,14 +1,17 @@
 """Requests for texts, as tasks of the kind `gpt` have them: docs/executors.md. Standard library alone."""
 
 import json
+import time
 from pathlib import Path
 
-from lines import TaskFault, allow, read_json
+from lines import TaskFault, allow, read_json, without_halves
 
 # The most tokens of an answer, and bytes of a prompt.
 TOKENS, BYTES = 4_096, 1 << 20
 ROLES = ("system", "user", "assistant")
 FIELDS = ("prompt", "messages", "max_tokens", "temperature", "top_p", "seed")
+# Of the time in which a text is made, at most one part in so many goes into reading it meanwhile; and seconds between two looks at most.
+LOOKS, SELDOM = 50, 1.0
 
 
 def number(value, name, least, most, whole=False):
@@ -38,6 +41,7 @@ def request(value):
                 raise TaskFault(f"a message's `role` is one of {', '.join(ROLES)}")
     if len(json.dumps(value)) > BYTES:
         raise TaskFault(f"a request is longer than {BYTES} bytes")
+    without_halves(value)
     return {
         "prompt": prompt,
         "messages": messages,
@@ -79,6 +83,33 @@ def settled(text):
         if "\u0e00" <= letter < "\ufffd" and letter.isalpha():
             return at
     return 0
+
+
+class Words:
+    """Shows words of tokens as soon as no later one can change them. `generate` puts the prompt first. A look at the text takes longer the
+    longer it is, and the card waits meanwhile: so looks become rarer, not dearer."""
+
+    def __init__(self, tokenizer, say):
+        self.tokenizer, self.say, self.made, self.said, self.next = tokenizer, say, None, 0, 0.0
+
+    def put(self, tokens):
+        if self.made is None:
+            self.made = []
+            return
+        self.made += tokens.reshape(-1).tolist()
+        begun = time.monotonic()
+        if begun < self.next:
+            return
+        text = self.tokenizer.decode(self.made, skip_special_tokens=True)
+        now = time.monotonic()
+        self.next = now + min(LOOKS * (now - begun), SELDOM)
+        whole = settled(text)
+        if whole > self.said:
+            self.say(text[self.said : whole])
+            self.said = whole
+
+    def end(self):
+        """The end of the text comes with the result."""
 
 
 class Growing:

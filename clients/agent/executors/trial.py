@@ -22,7 +22,10 @@ class Executor:
         self.place = tempfile.TemporaryDirectory()
         env = {"PATH": os.environ["PATH"], **(environment or {})}
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, bufsize=1)
-        self.ready = json.loads(self.child.stdout.readline())["ready"]
+        line = self.child.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{' '.join(command)} ended with {self.child.wait()} before it was ready")
+        self.ready = json.loads(line)["ready"]
         self.count = 0
 
     def __enter__(self):

@@ -197,7 +197,7 @@ class Card:
         self.real = shutil.which("nvidia-smi") is not None
         self.environment, self.place, self.child = {}, place, None
         if self.real:
-            ask = ["nvidia-smi", "--query-gpu=utilization.gpu,memory.used,temperature.gpu,power.draw", "--format=csv,noheader,nounits", "-l", "1"]
+            ask = ["nvidia-smi", "--id=0", "--query-gpu=utilization.gpu,memory.used,temperature.gpu,power.draw", "--format=csv,noheader,nounits", "-l", "1"]
             self.child = subprocess.Popen(ask, stdout=open(place / "nvidia-smi", "w"))
             ask = ["nvidia-smi", "--id=0", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
             self.name, mib = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip().rsplit(", ", 1)
@@ -216,7 +216,7 @@ class Card:
 
     def processes(self):
         """Memory of each process on the card, in MiB."""
-        ask = ["nvidia-smi", "--query-compute-apps=used_memory", "--format=csv,noheader,nounits"]
+        ask = ["nvidia-smi", "--id=0", "--query-compute-apps=used_memory", "--format=csv,noheader,nounits"]
         return [line.strip() for line in subprocess.run(ask, capture_output=True, text=True).stdout.splitlines()] if self.real else []
 
     def told(self):

@@ -18,7 +18,7 @@ import cards  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from lines import Bound, TaskFault, serve  # noqa: E402
-from texts import Growing, answer, requests, settled  # noqa: E402
+from texts import Growing, Words, answer, requests  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
 # With a template that asks for today's date, nodes would answer differently around midnight.
@@ -45,27 +45,6 @@ class Seeded(transformers.LogitsProcessor):
         fixed = torch.full_like(scores, -torch.inf)
         fixed[0, chosen] = 0
         return fixed
-
-
-class Words:
-    """Shows words as soon as no later token can change them. `generate` puts the prompt first."""
-
-    def __init__(self, tokenizer, say):
-        self.tokenizer, self.say, self.made, self.said = tokenizer, say, None, 0
-
-    def put(self, tokens):
-        if self.made is None:
-            self.made = []
-            return
-        self.made += tokens.reshape(-1).tolist()
-        text = self.tokenizer.decode(self.made, skip_special_tokens=True)
-        whole = settled(text)
-        if whole > self.said:
-            self.say(text[self.said : whole])
-            self.said = whole
-
-    def end(self):
-        pass
 
 
 def needs(config, place, context, attention, dtype):
