@@ -72,7 +72,7 @@ case $what in
     ;;
   page) page ;;
   *)
-    sed -n '2,/^set -e/{/^set -e/d;s/^# *//p}' "$0" >&2
+    sed -n "2,/^set -e/{/^set -e/d;s/^# *//p}" "$(basename "$0")" >&2
     exit 2
     ;;
 esac

@@ -238,7 +238,7 @@ impl Hub {
         match answer.status() {
             StatusCode::OK => {}
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                bail!("the hub does not give {repository} to everybody: accept its terms there, and set `token_env`")
+                bail!("the hub does not give {repository} to everybody: accept its terms there, and have a token in the variable that `token_env` names")
             }
             StatusCode::NOT_FOUND => bail!("the hub has no {repository} at {commit}"),
             status => bail!("the hub answers {status}"),

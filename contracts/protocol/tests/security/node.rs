@@ -573,9 +573,43 @@ mod sampled {
 
 mod replicated {
     use crate::help::replicated::*;
+    use muster_model::refused;
     use muster_model::validated::*;
     use muster_model::world::*;
     use muster_protocol::IMuster::{self, *};
+
+    /// Commitments of those who have revealed stay open until their group is judged. A member that reveals in the last second keeps two others'
+    /// open for two hours, and is as right, and paid as much, as they are.
+    #[test]
+    fn who_reveals_at_the_last_moment_keeps_two_others_for_nothing() {
+        let mut w = network(12);
+        let (late, mut groups) = (1, Vec::new());
+        while groups.len() < 2 {
+            let fee = 3 * w.ask(estimateCall { kind: 1, units: 1 }).leastFee;
+            let id = created(&mut w, fee, alike(0));
+            let (place, members) = group_of(&mut w, id).expect("formed");
+            members.iter().for_each(|&n| commit(&mut w, id, n, ANSWER, value(1)).unwrap());
+            members.iter().filter(|&&n| n != late).for_each(|&n| reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap());
+            if members.contains(&late) {
+                groups.push((id, place));
+            }
+        }
+        let closes = w.mem.now + 7_200;
+        let kept = |w: &mut World| (2..=12).map(|n| u32::from(w.node(n).openCommitments)).sum::<u32>();
+        w.pass(1, 7_200);
+        assert_eq!((kept(&mut w), w.node(late).held), (4, true));
+        for (id, place) in groups {
+            refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, closes));
+            w.events();
+            reveal(&mut w, id, place, late, ANSWER, value(1)).unwrap();
+            let (members, told) = judgement(&mut w);
+            let of = |&(_, verdict, paid): &(u32, u8, u128)| (verdict, paid);
+            assert!(members.iter().all(|one| of(one) == of(&members[0])) && members[0].1 == 1, "{members:?}");
+            assert!(told.refund == 0 && members[0].2 > 0);
+        }
+        assert_eq!((kept(&mut w), w.ask(overviewCall {}).burnt), (0, 0));
+        check_money(&mut w);
+    }
 
     /// A node that waits for a task whose nodes must answer alike can leave, and come back with another listed GPU. Two of its former group
     /// found it still waiting, for the same queue, and all three were given the task.
