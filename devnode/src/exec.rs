@@ -31,6 +31,7 @@ use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet, Bytes, B256, KECCAK_EMPTY, U256};
 use revm::state::{AccountInfo, Bytecode};
 use revm::Database;
+use rustix::time::{clock_gettime, ClockId};
 
 use crate::arbos::{Number, ARBOS_STATE};
 use crate::precompiles::addresses::{ADDRESSES, NETWORK_FEE_ACCOUNT};
@@ -118,9 +119,33 @@ pub(crate) struct Exec {
     pub stylus: Vec<StylusFrame>,
     pub tracer: Option<Tracer>,
     /// When it is given up. A transaction in a block never is: its gas bounds it, and every node must find the same.
-    deadline: Option<Instant>,
+    deadline: Option<Deadline>,
     /// Whether it was given up: all that it did since is void.
     overdue: bool,
+}
+
+/// An end of work on this thread, by the processor's time that it takes: other programs at work end no call.
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    /// It isn't over before, and to ask for this costs less.
+    passes: Instant,
+    worked: Duration,
+}
+
+impl Deadline {
+    fn new(limit: Duration) -> Self {
+        Self { passes: Instant::now() + limit, worked: worked() + limit }
+    }
+
+    fn is_over(self) -> bool {
+        Instant::now() >= self.passes && worked() >= self.worked
+    }
+}
+
+/// The processor's time that this thread has taken.
+fn worked() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// revm's rules of an ArbOS version.
@@ -223,7 +248,7 @@ pub(crate) fn transact(
     let mut exec = open(config, callees, state.clone(), block, tx, spec);
     // A copy waits for its endpoint, which has limits of its own.
     if (tx.is_call || tx.trace != TraceRequest::Nothing) && !state.is_copy() {
-        exec.deadline = Instant::now().checked_add(limit);
+        exec.deadline = Some(Deadline::new(limit));
     }
     let journal = &mut exec.ctx.journaled_state;
     // ArbOS reads and writes its own storage throughout; its account stays although it has no balance.
@@ -590,7 +615,7 @@ impl Exec {
 
     /// Whether the time for it is over. Looked at where work begins that gas bounds loosely, or not at all.
     pub(crate) fn is_overdue(&mut self) -> bool {
-        self.overdue = self.overdue || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        self.overdue = self.overdue || self.deadline.is_some_and(|deadline| deadline.is_over());
         self.overdue
     }
 
@@ -952,6 +977,22 @@ fn run_in_steps(
                 interpreter.halt(kind);
             }
             return (interpreter.take_next_action(), (op, gas));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_other_programs_take_is_no_time_of_a_call() {
+        let limit = Duration::from_millis(50);
+        let deadline = Deadline::new(limit);
+        std::thread::sleep(2 * limit);
+        assert!(!deadline.is_over());
+        while !deadline.is_over() {
+            assert!(deadline.passes.elapsed() < Duration::from_mins(1));
         }
     }
 }

@@ -198,6 +198,36 @@ fn nothing_is_lost_when_the_node_is_killed() {
     child.wait().unwrap();
 }
 
+/// The file has no snapshots: one that is older than the file is in no log, so a node that was killed after going back to it could not start.
+#[test]
+fn nothing_is_lost_that_went_back_to_a_snapshot_older_than_the_file() {
+    let folder = Folder::new("back");
+    let open = || {
+        let config = muster_devnode::chain::Config { clock: muster_devnode::chain::Clock::Manual(START), ..Default::default() };
+        let chain = Chain::new(config).unwrap();
+        chain.keep_in(&folder.file()).unwrap();
+        chain
+    };
+    let (one, other) = (Address::repeat_byte(1), Address::repeat_byte(2));
+    let of = |chain: &Chain, address: Address| chain.state().balance(address).to::<u64>();
+    let chain = open();
+    let old = chain.snapshot();
+    chain.set_balance(one, "5".parse().unwrap());
+    chain.mine(3, 1).unwrap();
+    // As when the log has grown long.
+    chain.save_state().unwrap();
+    let young = chain.snapshot();
+    chain.set_balance(one, "6".parse().unwrap());
+    assert!(chain.revert(young) && !chain.revert(young));
+    assert_eq!(of(&chain, one), 5);
+    assert!(chain.revert(old));
+    chain.set_balance(other, "7".parse().unwrap());
+    let head = chain.head().header.number;
+    drop(chain);
+    let chain = open();
+    assert_eq!((of(&chain, one), of(&chain, other), chain.head().header.number), (0, 7, head));
+}
+
 #[test]
 fn dumps_are_loaded_by_another_node() {
     let node = start();

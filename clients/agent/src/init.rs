@@ -40,7 +40,7 @@ const MODELS: [(&str, &str, f32, u16); 7] = [
 #[derive(Clone, Debug, clap::Args)]
 pub struct Asked {
     /// Nodes of the chain, the most trusted first
-    #[arg(long, env = "ETH_RPC_URL", value_delimiter = ',')]
+    #[arg(long, env = "ETH_RPC_URL", value_delimiter = ',', hide_env_values = true)]
     rpc: Vec<String>,
     /// The contract
     #[arg(long, env = "MUSTER")]

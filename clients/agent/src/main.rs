@@ -139,6 +139,10 @@ async fn fetch(path: &std::path::Path, model: &str) -> Result<()> {
 async fn run(path: &std::path::Path) -> Result<()> {
     let config = Config::read(path)?;
     let _lock = lock(&config)?;
+    // Where another program has filled the disk, the journal could not be opened without the space that is kept for it.
+    if let Ok(room) = disk::room(&config) {
+        disk::keep_some(&config.home, room.bytes, config.least_free);
+    }
     // Before anything is paid.
     let listener = match config.listen {
         Some(at) => Some(probes::listen(at).await?),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use axum::extract::State;
-use axum::http::{header, StatusCode};
+use axum::http::{header, HeaderValue, StatusCode};
+use axum::middleware::map_response;
+use axum::response::Response;
 use axum::routing::get;
 use axum::Router;
 use muster_client::observe;
@@ -13,6 +15,10 @@ use tokio::net::TcpListener;
 
 use crate::metrics::{Metrics, OfNode};
 use crate::shared::Shared;
+use crate::stream::Doors;
+
+/// Connections at a time: each takes a file of those that the agent may open.
+const MOST: usize = 32;
 
 /// Opens the address to serve at, or returns the reason why it cannot.
 pub async fn listen(at: SocketAddr) -> Result<TcpListener> {
@@ -25,8 +31,15 @@ pub async fn serve(shared: Arc<Shared>, listener: TcpListener) -> Result<()> {
         .route("/metrics", get(metrics))
         .route("/health", get(health))
         .route("/ready", get(ready))
+        .layer(map_response(once))
         .with_state(shared);
-    Ok(axum::serve(listener, app).await?)
+    Ok(axum::serve(Doors::of(listener, MOST), app).await?)
+}
+
+/// Leaves room for the next one who asks.
+async fn once(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>) -> ([(header::HeaderName, &'static str); 1], String) {

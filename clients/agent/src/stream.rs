@@ -263,7 +263,7 @@ pub async fn serve(streams: Arc<Streams>, listener: TcpListener) -> Result<()> {
     let (free, metrics) = (Arc::new(Semaphore::new(streams.most + BESIDE)), streams.metrics.clone());
     let app = Router::new().route("/stream/{task}", get(read).options(StatusCode::NO_CONTENT));
     let app = app.layer(map_response(openly)).with_state(streams);
-    let doors = Doors { listener, free, metrics, idle: IDLE, stall: STALL, whole: WHOLE };
+    let doors = Doors { listener, free, metrics: Some(metrics), idle: IDLE, stall: STALL, whole: WHOLE };
     Ok(axum::serve(doors, app).await?)
 }
 
@@ -305,13 +305,21 @@ async fn openly(mut response: Response) -> Response {
 }
 
 /// Accepts as many connections as there is room for, and closes idle ones.
-struct Doors {
+pub(crate) struct Doors {
     listener: TcpListener,
     free: Arc<Semaphore>,
-    metrics: Arc<Metrics>,
+    /// Where refusals are counted, if anywhere.
+    metrics: Option<Arc<Metrics>>,
     idle: Duration,
     stall: Duration,
     whole: Duration,
+}
+
+impl Doors {
+    /// For so many connections.
+    pub(crate) fn of(listener: TcpListener, most: usize) -> Self {
+        Doors { listener, free: Arc::new(Semaphore::new(most)), metrics: None, idle: IDLE, stall: STALL, whole: WHOLE }
+    }
 }
 
 impl axum::serve::Listener for Doors {
@@ -324,7 +332,9 @@ impl axum::serve::Listener for Doors {
                 Ok((stream, from)) => {
                     // Without room the connection is closed at once: a reader comes again.
                     let Ok(permit) = self.free.clone().try_acquire_owned() else {
-                        self.metrics.0.add("stream_refused_total", &[], 1.0);
+                        if let Some(metrics) = &self.metrics {
+                            metrics.0.add("stream_refused_total", &[], 1.0);
+                        }
                         continue;
                     };
                     let _ = stream.set_nodelay(true);
@@ -343,7 +353,7 @@ impl axum::serve::Listener for Doors {
 }
 
 /// A connection that ends when the other side sends no request, or takes no output.
-struct Guarded {
+pub(crate) struct Guarded {
     stream: TcpStream,
     idle: Option<Pin<Box<Sleep>>>,
     /// Since when nothing could be written.
@@ -604,7 +614,7 @@ mod tests {
         let at = listener.local_addr().unwrap();
         let short = Duration::from_millis(50);
         let (free, metrics) = (Arc::new(Semaphore::new(1)), Arc::<Metrics>::default());
-        let mut doors = Doors { listener, free, metrics: metrics.clone(), idle: short, stall: short, whole: WHOLE };
+        let mut doors = Doors { listener, free, metrics: Some(metrics.clone()), idle: short, stall: short, whole: WHOLE };
         let _silent = TcpStream::connect(at).await.unwrap();
         let (mut served, _) = axum::serve::Listener::accept(&mut doors).await;
         let asked = served.read(&mut [0; 8]).await;
@@ -632,8 +642,8 @@ mod tests {
         let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let at = listener.local_addr().unwrap();
         let (long, whole) = (Duration::from_mins(1), Duration::from_millis(300));
-        let (free, metrics) = (Arc::new(Semaphore::new(1)), Arc::<Metrics>::default());
-        let mut doors = Doors { listener, free, metrics, idle: long, stall: long, whole };
+        let free = Arc::new(Semaphore::new(1));
+        let mut doors = Doors { listener, free, metrics: None, idle: long, stall: long, whole };
         let mut slow = TcpStream::connect(at).await.unwrap();
         let (mut served, _) = axum::serve::Listener::accept(&mut doors).await;
         let taking = tokio::spawn(async move {

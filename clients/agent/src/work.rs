@@ -240,8 +240,10 @@ impl Work {
             return Ok((false, None));
         }
         let sealed = fs::read(file).context("the input cannot be read")?;
+        // A long one takes seconds, in which other tasks go on.
+        let opened = tokio::task::block_in_place(|| self.private.open_input(&sealed));
         // The sender chose the keys.
-        let opened = self.private.open_input(&sealed).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
+        let opened = opened.map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;
         if let Some(reply) = &opened.reply {
             // Before any work is done for it.
             seal_result(b"", reply).map_err(|error| Failure(Fault::World, CODE_INPUT, error.to_string()))?;

@@ -4,6 +4,8 @@
 \getenv serve SERVE_PASSWORD
 create role muster login password :'indexer';
 create role muster_serve login password :'serve';
+-- Strangers ask by it: a question that would sort the whole database is refused before it fills the disk.
+alter role muster_serve set temp_file_limit = '1GB';
 alter database :"DBNAME" owner to muster;
 -- Of every version's schema, which the indexer makes later. src/api/counted.ts grants the one table that servers write.
 alter default privileges for role muster grant usage on schemas to muster_serve;

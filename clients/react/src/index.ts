@@ -104,8 +104,8 @@ export function useTaskResult(id: bigint | undefined, { stores, created, fromBlo
   return useQuery({ ...resultQueryOptions(config.client, { ...network(config), id: id ?? 0n, created, fromBlock, identity, stores: stores ?? config.stores ?? [] }), ...query, enabled: when(id, query) } as never);
 }
 
-/** Options of TanStack's `useMutation`, except the mutation itself. */
-export type MutationParameters<data, variables> = Omit<UseMutationOptions<data, Error, variables>, "mutationFn" | "mutationKey">;
+/** Options of TanStack's `useMutation`, except the mutation itself. It is never repeated: what failed may be paid for already. */
+export type MutationParameters<data, variables> = Omit<UseMutationOptions<data, Error, variables>, "mutationFn" | "mutationKey" | "retry" | "retryDelay">;
 type Named<parameters> = parameters extends unknown ? Omit<parameters, keyof MusterParameters> : never;
 
 /**
@@ -118,6 +118,8 @@ function useAct<data, variables>(name: string, act: (config: MusterConfig, varia
   const refresh = () => void queries.invalidateQueries({ queryKey: ["muster"], predicate: ({ queryKey }) => queryKey[1] !== "result" });
   return useMutation({
     ...options,
+    // Over the defaults of the application's client, too.
+    retry: false,
     mutationKey: ["muster", name],
     mutationFn: (variables: variables) => act(config, variables),
     onSuccess: async (...done) => {

@@ -33,7 +33,7 @@ function draw(use, config = {}) {
     return config === null ? inner : createElement(muster.MusterProvider, { client, address, stores: [storeUrl], ...more }, inner);
   };
   // Unused queries are dropped at once: a timer for them would keep the process alive.
-  const queries = new QueryClient({ defaultOptions: { queries: { retry: false, gcTime: 0 }, mutations: { gcTime: 0 } } });
+  const queries = new QueryClient({ defaultOptions: { queries: { retry: false, gcTime: 0 }, mutations: { gcTime: 0, retry: 3, retryDelay: 0 } } });
   const render = () => root.render(createElement(strict ? StrictMode : Fragment, null, createElement(QueryClientProvider, { client: queries }, provided())));
   render();
   return { seen, draw: render, end: () => root.unmount() };
@@ -167,7 +167,7 @@ test("the README's component pays once, and shows a task whose draw was declined
     writeFileSync(file, outputText);
     const { App, queries } = await import(file.href);
     // As in `draw`: its timers would keep the process alive.
-    queries.setDefaultOptions({ queries: { retry: false, gcTime: 0 }, mutations: { gcTime: 0 } });
+    queries.setDefaultOptions({ queries: { retry: false, gcTime: 0 }, mutations: { gcTime: 0, retry: 3, retryDelay: 0 } });
     let sent = 0;
     const request = async ({ method, params }) => {
       if (method === "eth_sendRawTransaction" && ++sent > 1) throw { code: 4001, message: "no" };

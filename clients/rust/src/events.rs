@@ -123,6 +123,8 @@ pub struct Events {
 
 /// The longest file of a cursor, in bytes.
 const FILE: u64 = 1 << 16;
+/// The time for which nodes may contradict each other before somebody must look.
+const CONTRADICTED: Duration = Duration::from_mins(5);
 
 enum Step {
     News(Batch),
@@ -170,15 +172,26 @@ impl Events {
         &self.cursor
     }
 
-    /// Waits for news, also while no node answers; fails only where waiting does not help.
+    /// Waits for news, also while no node answers; fails only where waiting does not help, or nodes have contradicted each other for
+    /// [`CONTRADICTED`].
     pub async fn next(&mut self) -> Result<Batch, Error> {
+        let mut contradicted = None;
         loop {
             self.told.mark_unchanged();
             match self.step().await {
                 Ok(Step::News(batch)) => return Ok(batch),
-                Ok(Step::Quiet) => {}
+                Ok(Step::Quiet) => contradicted = None,
+                Ok(Step::UpToDate) => {
+                    contradicted = None;
+                    self.pause().await;
+                }
+                Err(error @ Error::Disagreement(_)) => {
+                    if contradicted.get_or_insert_with(Instant::now).elapsed() >= CONTRADICTED {
+                        return Err(error);
+                    }
+                    tokio::time::sleep(self.reading.every).await;
+                }
                 Err(error) if !error.passes() => return Err(error),
-                Ok(Step::UpToDate) => self.pause().await,
                 Err(_) => tokio::time::sleep(self.reading.every).await,
             }
         }

@@ -1,7 +1,7 @@
 //! Inputs readable only by the nodes that may run them, and results readable only by the creator: by age, <https://age-encryption.org>.
 //! docs/stores.md has the format.
 
-use std::io::{Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::str::FromStr;
 
 use age::x25519::{Identity, Recipient};
@@ -16,6 +16,9 @@ use crate::seal::{derive, Seed};
 pub const SEALED: &[u8] = b"muster sealed 1\n";
 /// The prefix of the entry by which an account publishes its key beside its stores.
 const ENTRY: &str = "age:";
+
+/// The longest header, in bytes: more than 10,000 keys.
+const HEADER: usize = 1 << 20;
 
 /// The reason why sealed bytes cannot be opened, or bytes cannot be sealed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +87,7 @@ impl Private {
     fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, PrivateError> {
         let broken = |error: &dyn std::fmt::Display| PrivateError::Broken(error.to_string());
         let file = sealed.strip_prefix(SEALED).ok_or_else(|| broken(&"it does not begin as such"))?;
-        let opening = age::Decryptor::new(file).map_err(|error| broken(&error))?;
+        let opening = age::Decryptor::new_buffered(Headed::of(file)?).map_err(|error| broken(&error))?;
         let own: &dyn age::Identity = &self.0;
         let mut reader = match opening.decrypt(std::iter::once(own)) {
             Ok(reader) => reader,
@@ -108,6 +111,46 @@ impl Private {
     /// Opens a result that begins with [`SEALED`].
     pub fn open_result(&self, sealed: &[u8]) -> Result<Vec<u8>, PrivateError> {
         self.open(sealed)
+    }
+}
+
+/// A file of age's, whose header is read at once. age parses a header from its beginning again for each line that it reads, and byte by byte
+/// for a line without an end: a stranger's few megabytes would take hours.
+struct Headed<'a> {
+    header: &'a [u8],
+    rest: &'a [u8],
+}
+
+impl<'a> Headed<'a> {
+    fn of(file: &'a [u8]) -> Result<Self, PrivateError> {
+        let head = &file[..file.len().min(HEADER)];
+        let last = head.windows(4).position(|four| four == b"\n---").map(|at| at + 1);
+        let end = last.and_then(|last| Some(last + head[last..].iter().position(|byte| *byte == b'\n')? + 1));
+        let end = end.ok_or_else(|| PrivateError::Broken(format!("no end of its header in {HEADER} bytes")))?;
+        let (header, rest) = file.split_at(end);
+        Ok(Self { header, rest })
+    }
+}
+
+impl Read for Headed<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.rest.read(into)
+    }
+}
+
+impl BufRead for Headed<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        Ok(self.rest)
+    }
+
+    fn consume(&mut self, read: usize) {
+        self.rest.consume(read);
+    }
+
+    fn read_until(&mut self, _: u8, into: &mut Vec<u8>) -> io::Result<usize> {
+        let header = std::mem::take(&mut self.header);
+        into.extend_from_slice(header);
+        Ok(header.len())
     }
 }
 

@@ -6,7 +6,7 @@
 use std::fs;
 use std::future::Future;
 use std::io::{Read, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -777,7 +777,8 @@ pub(crate) fn reader(url: &Url, builder: reqwest::ClientBuilder, inside: bool) -
     let builder = if inside {
         builder.redirect(redirect::Policy::limited(5))
     } else {
-        builder.redirect(redirect::Policy::none()).dns_resolver(Arc::new(Outside))
+        // A proxy would resolve names by itself.
+        builder.redirect(redirect::Policy::none()).dns_resolver(Arc::new(Outside)).no_proxy()
     };
     built(builder).ok()
 }
@@ -786,14 +787,20 @@ pub(crate) fn reader(url: &Url, builder: reqwest::ClientBuilder, inside: bool) -
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
-            let [a, b, ..] = address.octets();
-            let shared = a == 100 && b & 0xc0 == 64;
+            let [a, b, c, _] = address.octets();
+            let shared = a == 100 && b & 0xc0 == 64 || [a, b, c] == [192, 0, 0] || a == 198 && b & 0xfe == 18 || a >= 240;
             let inside = address.is_loopback() || address.is_private() || address.is_link_local() || address.is_unspecified();
             !(inside || shared || a == 0 || address.is_broadcast() || address.is_multicast())
         }
         IpAddr::V6(address) => match address.to_ipv4_mapped() {
             Some(mapped) => is_public(mapped.into()),
             None => {
+                // Translators' addresses (RFC 6052, RFC 8215) end in one of IPv4.
+                if let [0x64, 0xff9b, local, .., high, low] = address.segments() {
+                    let [a, b] = high.to_be_bytes();
+                    let [c, d] = low.to_be_bytes();
+                    return local == 0 && is_public(Ipv4Addr::new(a, b, c, d).into());
+                }
                 let inside = address.is_unique_local() || address.is_unicast_link_local();
                 !(inside || address.is_loopback() || address.is_unspecified() || address.is_multicast())
             }
@@ -869,6 +876,40 @@ mod tests {
     fn cids_are_those_of_the_other_package() {
         let digest = digest_of(b"hello world");
         assert_eq!(cid_of(digest), "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e");
+    }
+
+    #[test]
+    fn strangers_names_lead_nowhere_private() {
+        let public = |text: &str| is_public(text.parse().unwrap());
+        for inside in [
+            "127.0.0.1",
+            "10.0.0.1",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.1",
+            "192.0.0.8",
+            "198.18.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "224.0.0.1",
+            "::1",
+            "::",
+            "fd00::1",
+            "fe80::1",
+            "ff02::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "64:ff9b:1::808:808",
+        ] {
+            assert!(!public(inside), "{inside}");
+        }
+        for outside in
+            ["8.8.8.8", "100.128.0.1", "198.20.0.1", "192.0.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+        {
+            assert!(public(outside), "{outside}");
+        }
     }
 
     #[test]

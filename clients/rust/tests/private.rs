@@ -71,3 +71,25 @@ fn what_the_other_package_seals_is_opened() {
         assert_eq!(own.open_result(&sealed("result")), Ok(text("result").into_bytes()), "{by}");
     }
 }
+
+/// age parses a header anew for each line that it reads, and for each byte of a line without an end: four megabytes took hours, and the agent
+/// answers nothing meanwhile.
+#[test]
+fn a_strangers_endless_header_takes_no_time() {
+    let private = of(1);
+    let begun = std::time::Instant::now();
+    let sealed = |header: &str| [SEALED, b"age-encryption.org/v1\n", header.as_bytes()].concat();
+    let mac = format!("--- {}\n", "A".repeat(43));
+    for header in [
+        format!("-> {}", "a".repeat(4 << 20)),
+        format!("-> {}\n", "a ".repeat(400_000)),
+        format!("-> {}\n\n{mac}", "a".repeat(1_000_000)),
+        format!("{}{mac}", "-> a\n\n".repeat(150_000)),
+        format!("{}{mac}", "-> a\n\n".repeat(1 << 20)),
+        "-> a\n\n".repeat(1 << 20),
+        format!("-> a\n\n---{}", " ".repeat(4 << 20)),
+    ] {
+        assert!(matches!(private.open_input(&sealed(&header)), Err(PrivateError::Broken(_) | PrivateError::Others)));
+    }
+    assert!(begun.elapsed().as_secs() < 120, "{:?}", begun.elapsed());
+}

@@ -197,9 +197,11 @@ async function send(client: MusterClient, call: { account: Account | Address }):
     // A request refused with 429 has reached no node. A transport that repeats it would not tell that its first answer was lost.
     const ask = () => patiently(client, () => client.request(asked as never, hash ? { retryCount: 0 } : {}));
     return again(ask, (error) => ((lost ||= unanswered(error)), hash && passing(error))).catch(async (error: unknown) => {
-      // After a lost answer a node refuses a transaction that it has, as known or for its nonce, while another one may lack it for a while.
-      const look = () => getAction(client, getTransaction, "getTransaction")({ hash: hash as Hash });
-      if (hash && (lost || (await again(look, () => misnumbered(error)).catch(() => {})))) return hash;
+      // After a lost answer a node refuses a transaction that it has, as known or for its nonce, while another one may lack it for a while. A gateway
+      // may have sent it twice by itself. So it was not sent only if a node says that it has none: another one would be paid for, too.
+      const look = () => patiently(client, () => getAction(client, getTransaction, "getTransaction")({ hash: hash as Hash }));
+      const isNone = ({ name }: Error) => name === "TransactionNotFoundError";
+      if (hash && (lost || !(await again(look, () => misnumbered(error)).then(() => false, isNone)))) return hash;
       throw error;
     });
   };

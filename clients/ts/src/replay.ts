@@ -179,6 +179,7 @@ export async function replayTransaction(client: MusterClient, { address, hash, b
   // Every call that changes Muster leaves an event.
   const logsOf = (transaction: Transaction) => logs.filter((log) => log.transactionHash === transaction.hash).map((log) => plain(log));
   const before = block.transactions.slice(0, last + 1).filter((transaction) => logsOf(transaction).length);
+  if (before.at(-1)?.hash !== hash) return cannot("The transaction has no events of Muster: it was reverted, or the node does not give them.");
   if (before.some(({ to }) => to?.toLowerCase() !== address.toLowerCase())) {
     return cannot("A contract made the call, or one before it in its block; a contract's calls are in no block.");
   }

@@ -242,7 +242,7 @@ async function keeping<result>(identities: readonly (string | undefined)[], act:
     return await act();
   } catch (error) {
     // Also of a wallet, which may have sent before it failed.
-    if (error instanceof Error && identities.some(Boolean)) Object.defineProperty(error, "identities", { value: identities });
+    if (error instanceof Error && identities.some(Boolean)) Object.defineProperty(error, "identities", { value: identities, configurable: true });
     throw error;
   }
 }

@@ -882,6 +882,22 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
     await ended(id);
   });
 
+  test("nor is what a gateway sent twice, where it cannot be asked for", async () => {
+    const { client, address } = network;
+    let sent = 0;
+    const request = async ({ method, params }) => {
+      if (method === "eth_getTransactionByHash") throw cut();
+      if (method !== "eth_sendRawTransaction") return client.request({ method, params });
+      sent++;
+      await client.request({ method, params });
+      throw { code: -32000, message: "nonce too low" };
+    };
+    const one = createClient({ account: client.account, chain: network.chain, pollingInterval: 20, transport: custom({ request }, { retryCount: 0 }) });
+    const { id, hash } = await muster.createTask(one, { address, kind: 1, value: FEE });
+    assert.deepEqual([sent, await createdBy(hash)], [1, id]);
+    await ended(id);
+  });
+
   test("where it cannot be had the error names the transaction", async () => {
     spy = spied(network, network.client.account);
     spy.refuses = (method) => method === "eth_getTransactionReceipt";

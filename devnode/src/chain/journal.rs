@@ -145,6 +145,8 @@ pub(super) struct Journal {
     pub log: File,
     pub length: u64,
     pub generation: u64,
+    /// The number of the first snapshot that the log can name: the file has none.
+    pub snapshots: u64,
 }
 
 impl Journal {

@@ -595,7 +595,7 @@ impl Chain {
 
     /// Goes back to a snapshot, which is used up, as are all taken after it. `false` if there is no such snapshot.
     pub fn revert(&self, id: u64) -> bool {
-        self.edit(|| Op::Revert { id }, |inner| inner.revert(id))
+        self.revert_kept(&self.writer(), id)
     }
 
     /// Sets a balance, in wei.

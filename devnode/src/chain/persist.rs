@@ -80,7 +80,7 @@ impl Chain {
             Err(error) => return Err(io_error(path)(error)),
         }
         self.redo_log(&writer, &log, generation).map_err(|e| StateError::Malformed(format!("{}: {e}", log_path.display())))?;
-        *self.0.journal.lock() = Some(Journal { path: path.to_owned(), log, length: 0, generation });
+        *self.0.journal.lock() = Some(Journal { path: path.to_owned(), log, length: 0, generation, snapshots: 0 });
         self.save(&writer)
     }
 
@@ -102,6 +102,7 @@ impl Chain {
         let mut file = BufWriter::new(File::create(&new).map_err(io_error(&new))?);
         let written = {
             let inner = self.0.inner.read();
+            journal.snapshots = inner.next_snapshot;
             serde_json::to_writer(&mut file, &self.dump_of(&inner, generation)).map_err(io::Error::from)
         };
         written.and_then(|()| file.flush()).and_then(|()| file.get_ref().sync_all()).map_err(io_error(&new))?;
@@ -127,6 +128,25 @@ impl Chain {
                 eprintln!("muster-devnode: {error}");
             }
         }
+    }
+
+    /// Goes back to a snapshot. One that is older than the file isn't in the log either, so then all is written anew.
+    pub(super) fn revert_kept(&self, writer: &Writer<'_>, id: u64) -> bool {
+        if !self.0.inner.read().snapshots.iter().any(|snapshot| snapshot.id == id) {
+            return false;
+        }
+        let older = self.0.journal.lock().as_ref().is_some_and(|journal| id < journal.snapshots);
+        if !older {
+            self.record(|| Op::Revert { id });
+        }
+        self.0.inner.write().revert(id);
+        if older {
+            if let Err(error) = self.save(writer) {
+                eprintln!("muster-devnode: {error}; changes from now on are not kept");
+                *self.0.journal.lock() = None;
+            }
+        }
+        true
     }
 
     fn dump_of<'a>(&self, inner: &'a Inner, generation: u64) -> Dump<'a> {
@@ -268,7 +288,11 @@ impl Chain {
             }
             Op::Drop { hash } => drop(inner.pool.remove(hash)),
             Op::Snapshot { id } => inner.snapshot(id),
-            Op::Revert { id } => drop(inner.revert(id)),
+            Op::Revert { id } => {
+                if !inner.revert(id) {
+                    return Err(StateError::Malformed(format!("there is no snapshot {id}")));
+                }
+            }
             Op::Reset { genesis_time } => self.begin_again(inner, genesis_time),
         }
         Ok(())

@@ -140,6 +140,7 @@ test("the proxy leaves what servers compressed, named and let be kept as it is, 
   assert.deepEqual([page.status, page.headers["cache-control"]], [200, "no-cache"]);
   assert.equal((await ask("/", { headers: { "if-none-match": page.headers.etag! } })).status, 304);
   assert.deepEqual([page.headers["strict-transport-security"], page.headers["x-content-type-options"], page.headers.server], ["max-age=31536000", "nosniff", undefined]);
+  assert.equal(page.headers["content-security-policy"], "frame-ancestors 'none'");
 
   const script = await ask("/assets/page.js");
   assert.deepEqual([script.headers["content-encoding"], script.headers["cache-control"]], ["gzip", "public, max-age=31536000, immutable"]);

@@ -58,7 +58,7 @@ const quoted = (value: Value): string => {
   const said = value === null || value === undefined ? "" : String(value);
   // Keeps spreadsheets from reading a text as a formula.
   const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(said) ? `'${said}` : said;
-  return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return /[",;\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 
 /** Rows as CSV, amounts in wei and times in seconds. */
