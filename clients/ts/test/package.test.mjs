@@ -127,7 +127,7 @@ test("a task is checked, by the WASM that is in the package", async () => {
   await client.createTask({ kind: 1, value: 1_000n, dispatch: true });
   await client.waitForTask({ id: 1n });
   const said = await run("node", ["check.mjs"], settings);
-  assert.deepEqual(said.trim().split("\n"), ["draw ok", "deadline ok", "answer not checkable here", "payout ok"]);
+  assert.deepEqual(said.trim().split("\n"), ["draw ok", "deadline ok", "end ok", "answer not checkable here", "payout ok"]);
 });
 
 for (const example of ["viem", "ethers"]) {

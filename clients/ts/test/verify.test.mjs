@@ -60,7 +60,7 @@ describe("tasks of a network that validates", () => {
     const checks = await checked(await ended({}));
     holds(checks, "answer");
     assert.deepEqual(results(checks, "draw"), [OK]);
-    assert.deepEqual([results(checks, "payout"), results(checks, "deadline"), results(checks, "answer")], [[OK], [OK], [UNKNOWN]]);
+    assert.deepEqual([results(checks, "payout"), results(checks, "deadline"), results(checks, "answer"), results(checks, "end")], [[OK], [OK], [UNKNOWN], [OK]]);
     all("fails");
     const facts = await asked(await ended({}));
     holds(verify(facts, core));
@@ -228,8 +228,8 @@ describe("tasks of a network that validates", () => {
     holds(checks);
     assert.deepEqual([results(checks, "draw"), results(checks, "judgement"), results(checks, "payout")], [[OK], [OK], [OK]]);
     const unaided = verify({ ...facts, replays: new Map() }, core);
-    holds(unaided, "draw", "judgement", "payout");
-    assert.deepEqual([results(unaided, "draw"), results(unaided, "judgement")], [[UNKNOWN], [UNKNOWN]]);
+    holds(unaided, "draw", "judgement", "payout", "end");
+    assert.deepEqual([results(unaided, "draw"), results(unaided, "judgement"), results(unaided, "end")], [[UNKNOWN], [UNKNOWN], [UNKNOWN]]);
   });
 
   test("a draw done again: from a lying chain it comes out different, and what cannot be done again says so", async () => {
@@ -352,6 +352,11 @@ describe("tasks of a network that validates", () => {
     await client.waitForTask({ id, timeout });
     const late = await checked({ id });
     holds(late, "commitment");
-    assert.deepEqual([results(late, "lot"), results(late, "payout")], [[OK], [OK]]);
+    assert.deepEqual([results(late, "lot"), results(late, "payout"), results(late, "end")], [[OK], [OK], [OK]]);
+    // The contract could have ended it too early: all that its events say would fit.
+    const own = await asked({ id });
+    const aborted = own.events.find(({ eventName }) => eventName === "TaskAborted");
+    const replays = new Map([...own.replays, [aborted.transactionHash, { same: false, because: "It is refused." }]]);
+    assert.deepEqual(results(verify({ ...own, replays }, core), "end"), [WRONG]);
   });
 });

@@ -38,19 +38,20 @@ export interface Facts {
   changes: readonly Change[];
   /** Their present values. */
   parameters: ReadonlyMap<number, bigint>;
-  /** The outcomes of repeated transactions: those that drew its nodes, or judged a group chosen by ratings; none without `replay`. */
+  /** The outcomes of repeated transactions: those that drew its nodes, or ended something; none without `replay`. */
   replays?: ReadonlyMap<Hash, Replayed> | undefined;
 }
 
 /** Parameters of {@link gather}. */
 export type GatherParameters = Omit<GetTaskParameters, "created"> & {
-  /** Repeats transactions: `replayTransaction` of `muster-client/replay`. Without it draws are not checked. */
+  /** Repeats transactions: `replayTransaction` of `muster-client/replay`. Without it neither draws are checked, nor whether ends were allowed. */
   replay?: typeof replayTransaction | undefined;
 };
 
-/** Events that name the drawn nodes. */
-const CHOSEN = ["TaskStarted", "GroupFormed"];
-const RATED = 3;
+/** Events of ends, of a task or of a member's part in it: whether they were allowed then, no other event shows. */
+export const ENDS = ["TaskSucceeded", "TaskErrorReported", "TaskAborted", "MemberTimedOut", "GroupSettled"];
+/** Events whose transactions are repeated: of ends, and those that name the drawn nodes. */
+const REPEATED = [...ENDS, "TaskStarted", "GroupFormed"];
 
 const ASKED = ["downloadTime", "hammingMost", "sampleBps", "sampleDelay", "slashImages", "slashTimes"] as const;
 
@@ -89,9 +90,8 @@ async function collect(client: MusterClient, parameters: GatherParameters): Prom
     const block = await patiently(client, () => client.request({ method: "eth_getBlockByNumber", params: [numberToHex(number), false] }));
     return block?.hash ? [[number, { hash: block.hash, timestamp: BigInt(block.timestamp) }] as const] : [];
   };
-  const isRated = events.some(({ eventName, args }) => eventName === "TaskCreated" && args.spec.redundancy === RATED);
-  const chosen = events.filter(({ eventName }) => CHOSEN.includes(eventName) || (isRated && eventName === "GroupSettled"));
-  const transactions = new Map(replay && chosen.map(({ transactionHash: hash, blockNumber }) => [hash, blockNumber]));
+  const repeated = events.filter(({ eventName }) => REPEATED.includes(eventName));
+  const transactions = new Map(replay && repeated.map(({ transactionHash: hash, blockNumber }) => [hash, blockNumber]));
   const [drawn, replays, now] = await Promise.all([
     Promise.all(lots.map(blockOf)),
     Promise.all([...transactions].map(async ([hash, blockNumber]) => [hash, await replay!(client, { address, hash, blockNumber })] as const)),

@@ -10,7 +10,7 @@
  * | judgement, scores | the revealed answers, the times of starts and commitments, and `hammingMost` when it was judged |
  * | slashes | the judgement, the rest of the fee, `slashTimes` when the task was created, and `slashImages` when it was judged |
  * | payout | the judgement, the rest of the fee, and the rest of the reserve |
- * | draw | with `replay`: the transaction repeated on the words of the contract's storage in the block before |
+ * | draw, end | with `replay`: the transaction repeated on the words of the contract's storage in the block before |
  *
  * Events alone cannot prove a draw: the possible nodes and their weights are in the sampler's words at that block. Nor do they
  * show whether a scope had enough nodes for scores.
@@ -21,7 +21,7 @@ import { downloadTime, hammingMost, sampleBps, sampleDelay } from "../generated/
 import { commitmentOf } from "../seal.js";
 import type { MusterEvent } from "../types.js";
 import { Core } from "./core.js";
-import { type Facts, type GatherParameters, gather, parameterAt } from "./facts.js";
+import { ENDS, type Facts, type GatherParameters, gather, parameterAt } from "./facts.js";
 import { judged } from "./judged.js";
 import { type Named, type Note, type Subject, named } from "./note.js";
 
@@ -86,6 +86,7 @@ export function verify(facts: Facts, core: Core): Check[] {
   const images = spec.redundancy !== SINGLE && spec.kind === STABLE_DIFFUSION ? spec.units : 0;
 
   starts(facts, timeLimit, note);
+  for (const event of events) if (ENDS.includes(event.eventName)) redone(facts, event, "end", note, (event.args as { node?: number }).node);
   commitments(facts, core, images, note);
   const committed = named(events, "AnswerCommitted").find(({ args }) => args.block > 0n);
   if (committed) lot(facts, committed, BigInt(bps), note);

@@ -2,7 +2,7 @@
 import type { MusterEvent } from "../types.js";
 
 /** The subject of a check. */
-export type Subject = "draw" | "deadline" | "commitment" | "lot" | "answer" | "judgement" | "scores" | "slashes" | "payout";
+export type Subject = "draw" | "deadline" | "commitment" | "lot" | "answer" | "judgement" | "scores" | "slashes" | "payout" | "end";
 
 /** An event by its name. */
 export type Named<name extends MusterEvent["eventName"]> = Extract<MusterEvent, { eventName: name }>;

@@ -272,7 +272,7 @@ function Drawn({ task, events, newest, branch }: { task: Row<"tasks">; events: b
   );
 }
 
-const SUBJECTS: Record<Check["subject"], string> = { draw: "Draw", deadline: "Deadline", commitment: "Commitment", lot: "Lot", answer: "Answer", judgement: "Judgement", scores: "Score", slashes: "Slash", payout: "Payment" };
+const SUBJECTS: Record<Check["subject"], string> = { draw: "Draw", deadline: "Deadline", commitment: "Commitment", lot: "Lot", answer: "Answer", judgement: "Judgement", scores: "Score", slashes: "Slash", payout: "Payment", end: "End" };
 
 /** The contract's results, computed again by this browser from the chain's own events. */
 function Checks({ task, branch }: { task: Row<"tasks">; branch: string | undefined }) {
