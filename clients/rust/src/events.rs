@@ -172,8 +172,8 @@ impl Events {
         &self.cursor
     }
 
-    /// Waits for news, also while no node answers; fails only where waiting does not help, or nodes have contradicted each other for
-    /// [`CONTRADICTED`].
+    /// Waits for news, also while no node answers; fails only where waiting does not help, or nodes have contradicted each other for five
+    /// minutes.
     pub async fn next(&mut self) -> Result<Batch, Error> {
         let mut contradicted = None;
         loop {
