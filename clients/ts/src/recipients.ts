@@ -1,4 +1,5 @@
 /** The keys that a private input is sealed to. */
+import { Encrypter } from "age-encryption";
 import type { Address } from "viem";
 import type { MusterClient } from "./client.js";
 import { readTogether } from "./contract.js";
@@ -12,6 +13,16 @@ const PAGE = 64;
 /** The most keys for an input: each makes it longer by some hundred bytes. */
 const MOST = 1_000;
 
+/** Whether an input can be sealed to it. */
+function isKey(key: string | undefined): key is string {
+  try {
+    new Encrypter().addRecipient(key!);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The keys of all nodes that could be drawn for a task. */
 export async function recipientsOf(client: MusterClient, address: Address, gpu = 0, vram = 0): Promise<string[]> {
   const { nodesIssued } = await getOverview(client, { address });
@@ -21,9 +32,9 @@ export async function recipientsOf(client: MusterClient, address: Address, gpu =
   if (able.length > MOST) throw new RequestError(`An input is sealed to at most ${MOST} nodes, not ${able.length}: ask for a GPU group, or name \`recipients\`.`);
   const said = await storesOfNodes(client, address, able.map(({ node }) => node));
   const keys = said.map((list) => entriesOf(list).find((entry) => entry.startsWith("age:"))?.slice(4));
-  const without = able.filter((_, i) => !keys[i]).map(({ node }) => node);
+  const without = able.filter((_, i) => !isKey(keys[i])).map(({ node }) => node);
   if (!able.length) throw new RequestError("There is no node that could run the task.");
   if (without.length)
-    throw new RequestError(`${without.length} of ${able.length} nodes that could be drawn publish no key to seal the input to: ${without.slice(0, 8).join(", ")}. Ask for another GPU group, or name \`recipients\`.`);
+    throw new RequestError(`${without.length} of ${able.length} nodes that could be drawn publish no valid key to seal the input to: ${without.slice(0, 8).join(", ")}. Ask for another GPU group, or name \`recipients\`.`);
   return [...new Set(keys as string[])];
 }

@@ -310,7 +310,9 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
     await Promise.all(questions);
     const due = all.filter((waiter) => waiters.has(waiter) && waiter.dispatch && waiter.rest <= Date.now() && isDue(waiter, toBlock));
     // Not awaited: a wallet may have it open for long, and others wait for tasks that need none.
-    if (due.length && !poll.driving) void drive(client, address, poll, due);
+    // Each account pays for its own: those of another are drawn for after these.
+    const same = due.filter(({ dispatch }) => dispatch!.account === due[0]!.dispatch!.account);
+    if (due.length && !poll.driving) void drive(client, address, poll, same);
   } catch (error) {
     refuseAnswer(error, all);
   }

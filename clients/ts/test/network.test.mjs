@@ -244,6 +244,10 @@ describe("a network that validates every committed answer", () => {
       await assert.rejects(client.setStores({ stores: [`https://${"a".repeat(250)}`] }), /at most 256 bytes/);
       // There is no recipient: nothing is put, nothing is sent.
       await assert.rejects(client.createTask({ ...request, gpu: 0, vram: 49, private: true }), /no node that could run/);
+      // Nobody could be given what is sealed to a key that is none.
+      const [odd] = strict.nodes;
+      await client.setStores({ account: odd.account, stores: [strict.storeUrl, "age:age1none"] });
+      await assert.rejects(client.createTask({ ...request, private: true }), new RegExp(`1 of 3 nodes .* publish no valid key to seal the input to: ${odd.number}\\.`));
     } finally {
       await strict.stop();
       server.closeAllConnections();
@@ -1195,6 +1199,22 @@ describe("a draw that is asked of a wallet, or on its way", () => {
     await until("it goes on asking", () => seen.over || spy.asked.slice(before).filter((asked) => asked === "eth_blockNumber").length > 3);
     return seen;
   }
+
+  test("of two waits with two accounts each pays for its own draw", async () => {
+    const { client, nodes, address } = network;
+    // Their answers would make draws.
+    for (const node of nodes) node.behave("silent");
+    const stranger = await network.newClient();
+    const { tasks } = await client.createTasks({ tasks: [{ kind: 1, value: FEE }, { kind: 1, value: FEE }] });
+    const accounts = [client.account, stranger.account];
+    const sent = () => Promise.all(accounts.map((account) => client.getTransactionCount({ address: account.address })));
+    const before = await sent();
+    const wait = (account, { id, createdIn: fromBlock }) => muster.waitForTask(client, { address, account, id, fromBlock, until: "placed", dispatch: true, timeout });
+    await Promise.all(accounts.map((account, i) => wait(account, tasks[i])));
+    assert.deepEqual(await sent(), before.map((count) => count + 1));
+    for (const node of nodes) node.behave("answers");
+    await Promise.all(tasks.map(({ id }) => client.waitForTask({ id, timeout })));
+  });
 
   test("a wallet that is left open stops no wait, and is not asked again", async () => {
     const seen = await waits(network.client.account.address, "eth_sendTransaction");
