@@ -1,5 +1,5 @@
 # Sourced: postgres_start DIRECTORY starts Debian's PostgreSQL on a free port, with the users of deploy/roles.sql. It sets DATABASE_URL, the indexer's, and
-# SERVE_DATABASE_URL, the servers'. postgres_stop stops it. Returns 1 where it cannot be had. PostgreSQL refuses to run as root, so root lends it the user nobody.
+# SERVE_DATABASE_URL, the servers'. Its processes have the memory that deploy/compose.yaml gives them. postgres_stop stops it. Returns 1 where it cannot be had. PostgreSQL refuses to run as root, so root lends it the user nobody.
 postgres_bin() { ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1; }
 
 as_other() {
@@ -24,7 +24,7 @@ postgres_start() {
   roles=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../deploy/roles.sql")
   cd "$pg_dir" || return 1
   as_other "$(postgres_bin)/initdb" -D "$pg_dir/data" -U postgres -A trust --no-sync >"$pg_dir/log" 2>&1 &&
-    as_other "$(postgres_bin)/pg_ctl" -D "$pg_dir/data" -l "$pg_dir/server.log" -w -o "-c listen_addresses=127.0.0.1 -p $port -k $pg_dir -c fsync=off" start >/dev/null &&
+    as_other sh -c 'ulimit -d 524288 && exec "$@"' pg_ctl "$(postgres_bin)/pg_ctl" -D "$pg_dir/data" -l "$pg_dir/server.log" -w -o "-c listen_addresses=127.0.0.1 -p $port -k $pg_dir -c fsync=off" start >/dev/null &&
     INDEXER_PASSWORD=indexer SERVE_PASSWORD=serve as_other "$(postgres_bin)/psql" -X -q -v ON_ERROR_STOP=1 -h "$pg_dir" -p "$port" -U postgres -d postgres >>"$pg_dir/log" 2>&1 <"$roles" ||
     { cat "$pg_dir/log" >&2; return 1; }
   cd - >/dev/null || return 1

@@ -284,6 +284,16 @@ test("a question of SQL whose answer would fill the server's memory is given up,
   assert.equal((await question({ sql: "select 1", params: [] })).status, 200);
 });
 
+test("a question of SQL that would fill the database's memory fails, and no other", { skip: skipAll }, async () => {
+  const connected = async () => (await question({ sql: "select count(*) from node", params: [] })).status;
+  assert.equal(await connected(), 200);
+  // Six hundred million letters, of which only the length is answered.
+  const letters = Array.from({ length: 8 }).reduce<string>((text) => `replace(${text}, 'a', 'aaaaaaaaaa')`, "'aaaaaa'");
+  const { status, text } = await question({ sql: `select length(${letters}) as letters`, params: [] });
+  assert.deepEqual([status, /out of memory/.test(text)], [500, true], text.slice(0, 200));
+  assert.equal(await connected(), 200);
+});
+
 test("questions of SQL that take long are ended, and leave the page its connections", { skip: skipAll }, async () => {
   const begun = Date.now();
   let left = 30;
