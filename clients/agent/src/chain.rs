@@ -88,10 +88,12 @@ impl Chain {
         self.newest(&[kind, word(node.into())], QUESTIONS, None).await
     }
 
-    /// How a task was created.
+    /// How a task was created, as two nodes say: answers to another input would be wrong ones.
     pub async fn created(&self, id: u64) -> Result<IMuster::TaskCreated> {
         let log = self.newest(&[IMuster::TaskCreated::SIGNATURE_HASH, word(id)], u32::MAX, None).await?;
         let log = log.with_context(|| format!("task {id} was not created after block {}", self.from_block))?;
+        let confirmed = self.muster.endpoints().confirms(&log).await?;
+        anyhow::ensure!(confirmed, "nodes of `rpc` contradict each other about the creation of task {id}");
         match abi::event(&log.inner) {
             Some(Event::TaskCreated(created)) => Ok(created),
             _ => anyhow::bail!("a node gives another log than was asked for"),

@@ -627,7 +627,25 @@ impl Endpoints {
     /// # Errors
     /// As [`Endpoints::call`].
     pub async fn gas(&self, from: Address, request: &Request) -> Result<u64, Error> {
-        let gas: U64 = self.ask("eth_estimateGas", json!([request.fields(from), "pending"])).await.map_err(Error::refusal_in)?;
+        self.gas_from(0, from, request).await
+    }
+
+    /// As `gas`, but refused only if all healthy nodes refuse.
+    pub(crate) async fn gas_of_any(&self, from: Address, request: &Request) -> Result<u64, Error> {
+        let first = self.gas_from(0, from, request).await;
+        if first.as_ref().is_err_and(|error| error.refusal().is_some()) {
+            for node in 1..self.well().len() {
+                if let Ok(gas) = self.gas_from(node, from, request).await {
+                    return Ok(gas);
+                }
+            }
+        }
+        first
+    }
+
+    async fn gas_from(&self, node: usize, from: Address, request: &Request) -> Result<u64, Error> {
+        let asked = json!([request.fields(from), "pending"]);
+        let gas: U64 = self.ask_from(node, "eth_estimateGas", asked).await.map_err(Error::refusal_in)?;
         Ok(gas.to())
     }
 

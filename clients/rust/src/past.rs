@@ -141,6 +141,17 @@ impl Endpoints {
         Ok(None)
     }
 
+    /// Whether another healthy node has a log, too. Where there is no other, the same one is asked again.
+    ///
+    /// # Errors
+    /// As [`Endpoints::ask`].
+    pub async fn confirms(&self, log: &Log) -> Result<bool, Error> {
+        let block = json!(log.block_number.map(|block| format!("{block:#x}")));
+        let filter = json!({ "address": log.inner.address, "topics": log.inner.topics(), "fromBlock": block, "toBlock": block });
+        let others: Vec<Log> = self.ask_from(1, "eth_getLogs", [filter]).await?;
+        Ok(others.iter().any(|other| other.inner == log.inner))
+    }
+
     /// The logs of some blocks; `None` if a node refuses so many at once, or cannot answer.
     async fn piece(&self, filter: &mut Value, blocks: RangeInclusive<u64>, span: &mut Span) -> Result<Option<Vec<Log>>, Error> {
         let (from, to) = blocks.into_inner();

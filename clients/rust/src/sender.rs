@@ -239,7 +239,7 @@ impl Sender {
     }
 
     /// Lifts the ceiling of fees until the returned value is dropped: for a call whose omission costs more than its gas. It also holds
-    /// for open transactions, since nodes take those before it first.
+    /// for open transactions, since nodes take those before it first. Meanwhile a call is refused only if all healthy nodes refuse it.
     #[must_use]
     pub fn above_ceiling(&self) -> Above<'_> {
         self.above.fetch_add(1, Ordering::Relaxed);
@@ -309,7 +309,12 @@ impl Sender {
         match request.gas {
             Some(gas) => Ok(gas),
             None => {
-                let gas = u128::from(self.endpoints.gas(self.address(), request).await?);
+                let gas = if self.above.load(Ordering::Relaxed) == 0 {
+                    self.endpoints.gas(self.address(), request).await?
+                } else {
+                    self.endpoints.gas_of_any(self.address(), request).await?
+                };
+                let gas = u128::from(gas);
                 Ok((gas * u128::from(100 + self.sending.gas_percent) / 100).try_into().unwrap_or(u64::MAX))
             }
         }

@@ -555,3 +555,20 @@ async fn a_first_node_that_answers_from_an_old_block_is_not_believed() {
     assert_eq!(owner(&both).await.unwrap(), 40);
     assert!(both.standing().iter().all(|node| node.fault.is_none()), "it is no lie");
 }
+
+/// One that a node invents alone would have another task's input answered.
+#[tokio::test]
+async fn a_log_that_one_node_alone_has_is_not_confirmed() {
+    let chain = Chain::new();
+    let (liar, honest) = (Node::start(&chain).await, Node::start(&chain).await);
+    chain.lock().unwrap().mine(&[7]);
+    let (filter, head) = (json!({ "address": CONTRACT }), chain.lock().unwrap().height());
+    for (nodes, invents, confirmed) in
+        [(&[&liar, &honest][..], false, true), (&[&liar, &honest], true, false), (&[&liar], true, true)]
+    {
+        liar.set(|ways| &ways.invents, invents);
+        let nodes = endpoints(nodes, quick());
+        let log = nodes.newest(filter.clone(), 0..=head, |_| true).await.unwrap().unwrap();
+        assert_eq!(nodes.confirms(&log).await.unwrap(), confirmed, "{log:?}");
+    }
+}

@@ -737,6 +737,23 @@ async fn so_many_may_be_open_and_so_many_are_remembered() {
 }
 
 #[tokio::test]
+async fn one_node_alone_cannot_refuse_what_must_not_be_omitted() {
+    let chain = Chain::new();
+    let (liar, honest) = (Node::start(&chain).await, Node::start(&chain).await);
+    liar.set(|ways| &ways.denies, true);
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&liar, &honest], place.path(), quick()).await;
+    assert!(sender.submit(request(1)).await.unwrap_err().refusal().is_some());
+    let above = sender.above_ceiling();
+    let nonce = sender.submit(request(1)).await.unwrap();
+    chain.lock().unwrap().mine(&[]);
+    sender.wait(nonce).await.unwrap();
+    chain.lock().unwrap().refusal = Some(Bytes::new());
+    assert!(sender.submit(request(1)).await.unwrap_err().refusal().is_some(), "both refuse");
+    drop(above);
+}
+
+#[tokio::test]
 async fn what_would_be_refused_is_not_sent_and_what_was_undone_says_why() {
     let chain = Chain::new();
     chain.lock().unwrap().automatic = true;

@@ -178,8 +178,10 @@ pub struct Ways {
     pub omits: AtomicBool,
     /// Has other blocks from this one on; 0 for none.
     pub forged: AtomicU64,
-    /// Invents the contract's answers.
+    /// Invents the contract's answers and events.
     pub invents: AtomicBool,
+    /// Says of each transaction that it would be undone.
+    pub denies: AtomicBool,
     /// Is of another chain.
     pub stranger: AtomicBool,
     /// Shows no receipts.
@@ -300,7 +302,8 @@ fn reply(chain: &Shared, ways: &Ways, method: &str, params: &Value) -> Result<Va
             for at in from..=to.min(height) {
                 let block = &chain.blocks[at as usize];
                 for (index, node) in block.events.iter().enumerate() {
-                    let data = IMuster::NodePaused { node: *node }.encode_log_data();
+                    let node = *node + u32::from(ways.invents.load(Ordering::SeqCst));
+                    let data = IMuster::NodePaused { node }.encode_log_data();
                     logs.push(json!({
                         "address": CONTRACT, "topics": data.topics(), "data": data.data, "blockNumber": format!("{at:#x}"),
                         "blockHash": hash(at, block.hash), "transactionHash": keccak256(block.hash), "transactionIndex": "0x0",
@@ -330,6 +333,9 @@ fn reply(chain: &Shared, ways: &Ways, method: &str, params: &Value) -> Result<Va
                 return Err(complain("insufficient funds for gas * price + value"));
             }
             chain.take(&bytes).map(|hash| json!(hash)).map_err(complain)
+        }
+        "eth_estimateGas" if ways.denies.load(Ordering::SeqCst) => {
+            Err(json!({ "code": 3, "message": "execution reverted", "data": "0x" }))
         }
         "eth_estimateGas" | "eth_call" => match &chain.refusal {
             Some(data) => Err(json!({ "code": 3, "message": "execution reverted", "data": data })),
