@@ -87,9 +87,9 @@ interface IMuster {
         uint64 deadline;
         uint64[] models;
         uint64[] inUse;
-        /// Its commitments in unsettled groups whose members can be slashed. While there are some, returned stake stays locked.
+        /// Its commitments in groups for which it can still be slashed. While there are some, returned stake stays locked.
         uint8 openCommitments;
-        /// Whether it has the most of them that it may have (the parameter openMost), and gets no task until one is settled.
+        /// Whether it has the most of them that it may have (the parameter openMost), and gets no task until one is closed.
         bool held;
         /// The place of the validation group that it was called to while busy and joins when its task ends; 0 for none.
         uint32 calledTo;
@@ -387,9 +387,11 @@ interface IMuster {
     /// @notice Reveals what a node has committed to. Anyone may call. A task that was not sampled ends with it: the node is paid fee / (1 + 2
     /// sampleBps / 10000) and the rest goes to the reserve. It is paid the whole fee if the task is not scored. That is so if at its creation
     /// fewer nodes than the parameter scorePool had joined in its scope, or fewer than two thirds as many were active there. A task whose answers
-    /// must be equal is not scored either if its GPU group was not listed at the commitment. An error ends the task as {reportError} does. In a
-    /// group, a revealed error no longer counts as an open commitment. In a validation group reveals begin when every member has committed or timed
-    /// out, and end when the group is judged. The last of them judges it, unless draws are due, or {settle} does after the parameter revealWindow.
+    /// must be equal is not scored either if its GPU group was not listed at the commitment. An error ends the task as {reportError} does.
+    ///
+    /// In a validation group reveals begin when every member has committed or timed out, and end when the group is judged. The last of them judges
+    /// it, unless draws are due, or {settle} does after the parameter revealWindow. Commitments are no longer open that can no longer be slashed:
+    /// to errors, to two equal answers, and to an answer that no two others can outvote.
     /// @param group The group's place, as in {GroupFormed}; 0 for a task that was not sampled.
     function reveal(uint64 id, uint32 group, uint32 node, uint8 kind, bytes32 value, bytes32 salt) external;
 

@@ -198,7 +198,8 @@ contract MusterStorage {
         uint40 moment;
         /// Bit 0, running: its draw had enough candidates for its success to raise H. Bit 1: it has a receipt. Bit 2: its answer is
         /// committed to and may be sampled. Running: bit 3, it is committed to; bit 4, it was sampled and its validators are being drawn;
-        /// bit 5, a validation group runs it. In a group: bit 6, it is scored. Bit 7: it takes several nodes at once.
+        /// bit 5, a validation group runs it. In a group: bit 3, its members can be slashed; bit 6, it is scored. Bit 7: it takes several
+        /// nodes at once.
         uint8 flags;
         /// Sampled: the probability of validation, in ten-thousandths. Rated: the most nodes that its fee is for, plus 16 for each group
         /// that ended without a majority, and 256 for each draw that stayed undecided.

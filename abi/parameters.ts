@@ -28,7 +28,7 @@ export const musterParameters = [
   {"number":25,"name":"sampleDelay","doc":"Blocks from a commitment to the one whose hash decides whether it is validated, and from there to the draw of validators","unit":"blocks","default":2n,"least":2n,"most":64n,"delayed":false},
   {"number":26,"name":"sampleWindow","doc":"Time after a commitment within which an unvalidated answer must be revealed","unit":"seconds","default":600n,"least":60n,"most":65535n,"delayed":true},
   {"number":27,"name":"revealWindow","doc":"Time for the reveals of a validation group","unit":"seconds","default":7200n,"least":3600n,"most":65535n,"delayed":true},
-  {"number":28,"name":"openMost","doc":"Open commitments that a node can have and still get work","unit":"commitments","default":2n,"least":1n,"most":8n,"delayed":true},
+  {"number":28,"name":"openMost","doc":"Open commitments with which a node gets no more work","unit":"commitments","default":2n,"least":1n,"most":8n,"delayed":true},
   {"number":29,"name":"slashTimes","doc":"Slash for a wrong or withheld answer","unit":"fees","default":20n,"least":0n,"most":255n,"delayed":true},
   {"number":30,"name":"scorePool","doc":"Nodes that a task's scope needs for scores, ratings, slashes and the reserve: joined ones of a sampled task, else idle ones","unit":"nodes","default":9n,"least":3n,"most":24n,"delayed":true},
   {"number":31,"name":"downloadTime","doc":"Added to the time limit of a validator that lacks a model","unit":"seconds","default":600n,"least":0n,"most":65535n,"delayed":false},

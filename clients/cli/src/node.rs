@@ -254,7 +254,7 @@ pub async fn show(session: &Session, which: &Which) -> Result<Report> {
     line("models", view.models.len().to_string());
     line(
         "commitments",
-        format!("{} open{}", view.openCommitments, if view.held { ": no task before one is settled" } else { "" }),
+        format!("{} open{}", view.openCommitments, if view.held { ": no task before one is closed" } else { "" }),
     );
     line("owed", show_amount(account.credit));
     if account.unbonding > 0 {

@@ -320,6 +320,8 @@ export const validation = onchainTable(
     /** Its members' nodes, in their order. */
     nodes: t.integer().array().notNull(),
     scored: t.boolean().notNull(),
+    /** Whether its members can be slashed; a commitment that can is open. */
+    liable: t.boolean().notNull(),
     /** Of one chosen by ratings: the algorithm (0 Fixed-size, 1 First-fit, 2 Tight-fit, 3 Random-fit), its target and likelihood, wads. */
     algorithm: t.integer(),
     target: t.bigint(),

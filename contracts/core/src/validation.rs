@@ -120,6 +120,21 @@ pub fn judge<A>(members: &[Member<A>; MEMBERS], same: impl Fn(&A, &A) -> bool) -
     Judgement { outcome, verdicts, scores }
 }
 
+/// Which members may still be slashed, while some have not revealed: those of them, and those who can still be found wrong. That takes two
+/// others who agree with each other, and nobody who gave the same answer.
+pub fn at_risk<A: PartialEq>(members: &[Member<A>; MEMBERS]) -> [bool; MEMBERS] {
+    core::array::from_fn(|i| match &members[i] {
+        Member::Withheld => true,
+        Member::Answered { answer, .. } => {
+            let others = || members.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, member)| member);
+            let same = |other: &Member<A>| matches!(other, Member::Answered { answer: theirs, .. } if theirs == answer);
+            let against = others().filter(|other| matches!(other, Member::Answered { .. } | Member::Withheld)).count();
+            against == MEMBERS - 1 && !others().any(same)
+        }
+        Member::None | Member::Failed | Member::TimedOut => false,
+    })
+}
+
 /// Perceptual hashes of an answer: 64 bits for each of up to four images.
 pub type Images = [u64; 4];
 

@@ -226,10 +226,10 @@ fn an_order_on_its_way() {
     let calling = committed.as_calling();
     assert_eq!((committed.flags, calling.flags), (1 | 2 | 4 | 8 | 64, 1 | 2 | 4 | 8 | 16 | 64));
     assert_eq!(committed.with_scores(false).flags, 1 | 2 | 4 | 8);
-    let grouped = calling.as_groups(2_000, true);
-    assert_eq!((grouped.flags, grouped.sample_bps, grouped.moment), (2 | 4 | 64, 500, 2_000));
+    let grouped = calling.as_groups(2_000, true, false);
+    assert_eq!((grouped.flags, grouped.sample_bps, grouped.moment), (2 | 4 | 8 | 64, 500, 2_000));
     let member = grouped.as_members(9, 90, 2_090);
-    assert_eq!((member.flags, member.group, member.limit, member.moment), (32 | 64, GpuGroup(9), 90, 2_090));
+    assert_eq!((member.flags, member.group, member.limit, member.moment), (8 | 32, GpuGroup(9), 90, 2_090));
     let phases = [Phase::Running, Phase::Committed, Phase::Calling, Phase::Member { place: 9 }];
     assert_eq!([started, committed, calling, member].map(|o| o.phase()), phases);
     assert_eq!([started, committed, calling, member].map(|o| o.commits()), [true; 4]);
@@ -239,14 +239,26 @@ fn an_order_on_its_way() {
     let chosen = rated.as_chosen(true);
     assert_eq!((chosen.flags, chosen.is_chosen(), rated.is_chosen()), (2 | 16 | 64 | 128, true, false));
     assert_eq!(rated.as_chosen(false).flags, 2 | 16 | 128);
-    let grouped = chosen.as_groups(2_000, chosen.scored());
+    let grouped = chosen.as_groups(2_000, chosen.scored(), true);
     assert_eq!((grouped.flags, grouped.scored(), grouped.liable()), (2 | 64 | 128, true, false));
-    assert!(!grouped.as_groups(0, false).scored());
+    assert!(!grouped.as_groups(0, false, true).scored());
     assert_eq!(grouped.as_members(9, 60, 2_060).flags, 32);
     let again = grouped.after_attempt();
     assert_eq!((again.flags, again.sample_bps), (2 | 128, 16 + 7));
-    let replicated = created.under(Policy::Replicated).as_groups(2_000, true);
-    assert_eq!((replicated.flags, replicated.liable()), (2 | 64 | 128, true));
+    let replicated = created.under(Policy::Replicated);
+    let pictures = Order { kind: 2 << 4, ..replicated };
+    for (order, scored, slash_images, flags) in [
+        (replicated, true, false, 2 | 8 | 64 | 128),
+        (replicated, false, true, 2 | 128),
+        (pictures, true, false, 2 | 64 | 128),
+        (pictures, true, true, 2 | 8 | 64 | 128),
+    ] {
+        let grouped = order.as_groups(2_000, scored, slash_images);
+        assert_eq!(
+            (grouped.flags, grouped.liable(), grouped.as_members(9, 60, 2_060).liable()),
+            (flags, flags & 8 > 0, flags & 8 > 0)
+        );
+    }
 }
 
 #[test]

@@ -115,6 +115,48 @@ fn what_holds_for_every_group() {
     assert_eq!(groups, 729);
 }
 
+/// All 7^3 groups of which some may not have revealed, and whatever these then do.
+#[test]
+fn a_member_is_at_risk_as_long_as_it_can_be_slashed() {
+    let revealed = [answer(1, 10), answer(2, 10), answer(3, 10), answer(4, 10), Member::Failed];
+    let kinds: Vec<Member<u8>> =
+        revealed[..3].iter().chain(&revealed[4..]).copied().chain([Member::Withheld, Member::TimedOut, Member::None]).collect();
+    let ends = |member: Member<u8>| match member {
+        Member::Withheld => revealed.into_iter().chain([member]).collect(),
+        other => vec![other],
+    };
+    let (mut groups, mut safe) = (0, 0);
+    for &a in &kinds {
+        for &b in &kinds {
+            for &c in &kinds {
+                let group = [a, b, c];
+                let slashed = |same: fn(&u8, &u8) -> bool| {
+                    let mut slashed = [false; MEMBERS];
+                    for a in ends(a) {
+                        for b in ends(b) {
+                            for c in ends(c) {
+                                let verdicts = judge(&[a, b, c], same).verdicts;
+                                (0..MEMBERS).for_each(|i| slashed[i] |= matches!(verdicts[i], Wrong | Withheld));
+                            }
+                        }
+                    }
+                    slashed
+                };
+                let (risk, alike, close) = (at_risk(&group), slashed(|a, b| a == b), slashed(|a, b| a.abs_diff(*b) <= 1));
+                for i in 0..MEMBERS {
+                    assert!(risk[i] || !alike[i] && !close[i], "{group:?}");
+                    // Where all have revealed, the group is judged.
+                    assert!(!risk[i] || alike[i] || !group.contains(&Member::Withheld), "{group:?}");
+                    safe += u32::from(!risk[i] && matches!(group[i], Member::Answered { .. }));
+                }
+                groups += 1;
+            }
+        }
+    }
+    // An answer is at risk beside 9 of 49 pairs: of the two other answers, and of those not revealed.
+    assert_eq!((groups, safe), (343, 3 * 3 * (49 - 9)));
+}
+
 /// A failed member's part is not shared out, and the reserve only adds to a first node's answer.
 #[test]
 fn a_pot_leaves_out_who_failed() {

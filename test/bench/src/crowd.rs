@@ -78,7 +78,7 @@ pub struct Crowd {
     /// A stranger's that is sampled.
     strange: TaskStarted,
     /// The first of two groups of the same three nodes, which both hold.
-    held: GroupFormed,
+    held: [GroupFormed; 2],
     seen: Vec<Innocent>,
     /// Hashes that each backlog is drawn from.
     hashes: u64,
@@ -122,8 +122,9 @@ fn sampled_at(b: &Bench, bps: u64, spec: &TaskSpec) -> Result<TaskStarted> {
     Ok(b.run(PART, spec.clone())?.0)
 }
 
-/// Has nodes commit to the answers of scored groups until all three of one are held; gives that one.
-fn held(b: &mut Bench) -> Result<GroupFormed> {
+/// Has nodes commit to the answers of scored groups until all three of two are held; gives a group of which two answer the same, and one
+/// of which all differ.
+fn held(b: &mut Bench) -> Result<[GroupFormed; 2]> {
     let mut group = 0;
     // While fewer than two thirds are held, as many are idle as a group needs to be scored.
     for _ in 0..30 {
@@ -132,23 +133,24 @@ fn held(b: &mut Bench) -> Result<GroupFormed> {
     b.world.owner_calls(listGpuGroupCall { group, listed: true })?;
     let wanted = TaskSpec { kind: 1, redundancy: 2, gpu: group, ..spec(&[]) };
     let mut groups: Vec<GroupFormed> = Vec::new();
-    for _ in 0..20 {
+    for answers in [[1, 1, 2], [1, 2, 3]].into_iter().cycle().take(20) {
         b.create(3 * PART, wanted.clone())?;
         let formed = loop {
             if let Some(formed) = b.dispatch(1)?.events::<GroupFormed>().pop() {
                 break formed;
             }
         };
-        for &node in &formed.nodes {
-            b.operator(node, commitCall { id: formed.id, commitment: commitment(formed.id, node, 1) })?;
+        for (&node, answer) in formed.nodes.iter().zip(answers) {
+            b.operator(node, commitCall { id: formed.id, commitment: commitment(formed.id, node, answer) })?;
         }
         groups.push(formed);
         let is_held = |&node: &u32| b.world.view(nodeCall { number: node }).is_ok_and(|node| node.held);
-        if let Some(found) = groups.iter().find(|group| group.nodes.iter().all(is_held)) {
-            return Ok(found.clone());
+        let found = |from: usize| groups.iter().skip(from).step_by(2).find(|group| group.nodes.iter().all(is_held));
+        if let (Some(two), Some(none)) = (found(0), found(1)) {
+            return Ok([two.clone(), none.clone()]);
         }
     }
-    bail!("no group of which all are held")
+    bail!("no two groups of which all are held")
 }
 
 /// Lets strangers join. One node for each of ten thousand GPU names is paused, so that nobody takes the tasks queued for it. Idle ones held
@@ -570,17 +572,43 @@ impl Crowd {
             revealed,
             |c, group| c.reveal(group, 2, 2),
         )?;
-        let held = |c: &mut Crowd| {
-            let group = c.held.clone();
-            c.reveal_all_but_the_last(&group)?;
+        let one_revealed = |c: &mut Crowd| {
+            let group = c.held[0].clone();
+            c.reveal(&group, 0, 1)?;
+            Ok(group)
+        };
+        self.act(
+            "reveal in a group, the second of two equal, who were held, and wait for others",
+            true,
+            waits,
+            one_revealed,
+            |c, group| c.reveal(group, 1, 1),
+        )?;
+        let two_revealed = |c: &mut Crowd| {
+            let group = c.held[0].clone();
+            c.reveal(&group, 2, 2)?;
+            c.reveal(&group, 0, 1)?;
+            Ok(group)
+        };
+        self.act(
+            "reveal in a group, the last: three judged, who were held; two wait for others, one is slashed out",
+            true,
+            |done| judges(done, 1) && waits(done),
+            two_revealed,
+            |c, group| c.reveal(group, 1, 1),
+        )?;
+        let all_differ = |c: &mut Crowd| {
+            let group = c.held[1].clone();
+            c.reveal(&group, 0, 1)?;
+            c.reveal(&group, 1, 2)?;
             Ok(group)
         };
         self.act(
             "reveal in a group, the last: three judged, who were held, and find work",
             true,
             |done| judges(done, 0) && reserves(done),
-            held,
-            |c, group| c.reveal(group, 2, 1),
+            all_differ,
+            |c, group| c.reveal(group, 2, 3),
         )?;
         let late = |c: &mut Crowd| {
             let group = running(c)?;

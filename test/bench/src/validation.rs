@@ -63,10 +63,8 @@ impl Bench {
                 for node in [b, c] {
                     self.take("commit, a member: released", |x| x.operator(node, at(first.id, node, said(node))))?;
                 }
-                for node in [a, b] {
-                    self.take("reveal in a group, not the last", |x| {
-                        x.operator(node, revealing(first.id, group.group, node, said(node)))
-                    })?;
+                for (node, name) in [(a, "reveal in a group, the first"), (b, "reveal in a group, the second of two equal")] {
+                    self.take(name, |x| x.operator(node, revealing(first.id, group.group, node, said(node))))?;
                 }
                 let last = if wrong {
                     "reveal in a group, the last: three judged, one slashed out"

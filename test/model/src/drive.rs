@@ -251,7 +251,7 @@ pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64
 }
 
 /// Further events of a network where most tasks are validated.
-const VALIDATED: [&str; 91] = [
+const VALIDATED: [&str; 94] = [
     "a group's models asked for",
     "a queued task that raises H",
     "raised in a group that is not scored",
@@ -266,6 +266,9 @@ const VALIDATED: [&str; 91] = [
     "rests after an error",
     "no rest after an error",
     "freed by an error revealed",
+    "freed by another's error",
+    "freed by its own answer",
+    "freed by another's answer",
     "a failed member's part unshared",
     "reserved in vain too lately",
     "group of three",

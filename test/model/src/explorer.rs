@@ -105,6 +105,8 @@ pub(crate) struct Team {
     pub(crate) id: u64,
     pub(crate) formed: u64,
     pub(crate) scored: bool,
+    /// Whether commitments can be slashed, and are open as long as they can.
+    pub(crate) liable: bool,
     pub(crate) members: Vec<Member>,
 }
 
@@ -117,13 +119,6 @@ pub(crate) struct Member {
     pub(crate) elapsed: u64,
     pub(crate) answer: B256,
     pub(crate) right: bool,
-}
-
-impl Member {
-    /// Whether its commitment is open, where it can be slashed for it: an error that it has revealed is not.
-    pub(crate) fn open(&self) -> bool {
-        matches!(self.stage, COMMITTED | ANSWERED)
-    }
 }
 
 /// The receipt of a task that has none.
@@ -221,15 +216,9 @@ impl Explorer {
         }
     }
 
-    /// Whether commitments in a group can be slashed, and are open until it is settled.
-    fn liable(&self, group: u32) -> bool {
-        let team = &self.teams[&group];
-        team.scored && self.tasks[&team.id].created.spec.redundancy != 3
-    }
-
     /// A node has committed in a group, and has no task.
     pub(crate) fn count_open(&mut self, node: u32, group: u32) {
-        let (most, liable) = (self.parameter("openMost"), self.liable(group));
+        let (most, liable) = (self.parameter("openMost"), self.teams[&group].liable);
         let n = self.node(node);
         n.open += u64::from(liable);
         if n.open < most || n.called > 0 {
@@ -239,14 +228,22 @@ impl Explorer {
         }
     }
 
+    /// The nodes that can still be slashed for their commitments in a group: those that have not revealed, and those whose answer nobody
+    /// else gave while two others may agree.
+    pub(crate) fn at_risk(&self, group: u32) -> Vec<u32> {
+        let team = &self.teams[&group];
+        let in_it: Vec<&Member> = team.members.iter().filter(|m| matches!(m.stage, COMMITTED | ANSWERED)).collect();
+        let given = |answer: B256| in_it.iter().filter(|m| m.stage == ANSWERED && m.answer == answer).count();
+        let at_risk = |m: &Member| m.stage == COMMITTED || in_it.len() == 3 && given(m.answer) < 2;
+        in_it.iter().filter(|m| team.liable && at_risk(m)).map(|m| m.node).collect()
+    }
+
     /// A node's commitment in a group cannot be slashed any more.
-    pub(crate) fn count_closed(&mut self, node: u32, group: u32) {
-        if self.liable(group) {
-            let n = self.node(node);
-            n.open -= 1;
-            if n.halted {
-                self.free(node);
-            }
+    pub(crate) fn count_closed(&mut self, node: u32) {
+        let n = self.node(node);
+        n.open -= 1;
+        if n.halted {
+            self.free(node);
         }
     }
 

@@ -557,6 +557,8 @@ struct Waiting {
 struct Team {
     task: Task,
     scored: bool,
+    /// Whether images slashed when it was formed.
+    slash_images: bool,
     members: Vec<Member>,
 }
 
@@ -572,9 +574,19 @@ struct Member {
 }
 
 impl Team {
-    /// Whether a member can be scored and slashed for its commitment: only then it is an open commitment.
+    /// Whether a member can be slashed for its commitment: only then it is an open commitment.
     fn liable(&self) -> bool {
-        self.scored && self.task.policy != 3
+        self.scored && self.task.policy != 3 && (self.task.images == 0 || self.slash_images)
+    }
+
+    /// The nodes whose commitments are open: those that can still be slashed, as far as equal words say so.
+    fn open(&self) -> Vec<u32> {
+        let takes_part = |m: &&Member| m.stage == COMMITTED || m.stage == ANSWERED;
+        let all = self.members.iter().filter(takes_part).count() == 3;
+        let alone =
+            |m: &Member| self.members.iter().filter(|other| other.stage == ANSWERED && other.answer == m.answer).count() == 1;
+        let open = |m: &&Member| m.stage == COMMITTED || m.stage == ANSWERED && all && alone(m);
+        self.members.iter().filter(|_| self.liable()).filter(open).map(|m| m.node).collect()
     }
 
     /// Since when its answers can be revealed.
@@ -1258,7 +1270,8 @@ impl Model {
         t.expect(E::GroupFormed(IMuster::GroupFormed { creator: task.creator.into(), id: task.id, scored, ..formed.clone() }));
         let member = |&node: &u32| Member { node, stage: RUNNING, moment: 0, elapsed: 0, answer: B256::ZERO };
         let members = formed.nodes.iter().map(member).collect();
-        self.teams.insert(formed.group, Team { task: Task { at: self.now, ..task }, scored, members });
+        let slash_images = self.set["slashImages"] == 1;
+        self.teams.insert(formed.group, Team { task: Task { at: self.now, ..task }, scored, slash_images, members });
         for &node in &formed.nodes {
             let n = self.nodes.get_mut(&node).unwrap();
             if std::mem::take(&mut n.reserved) > 0 {
@@ -2777,16 +2790,24 @@ impl Model {
         need!(member.answer[..24] == hash[..], "NotWhatWasCommitted");
         need!(Self::well_formed(&team.task, c), "BadImages");
         Self::tell_reveal(t, c);
+        let before = self.teams[&c.group].open();
         let member = self.member(c.group, c.node);
         member.stage = if c.kind == 0 { ANSWERED } else { FAILED };
         member.answer = c.value;
-        if c.kind == 1 && self.teams[&c.group].liable() {
-            // Nothing can be slashed for it any more.
-            let n = self.nodes.get_mut(&c.node).unwrap();
+        // Those that nothing can be slashed for any more.
+        let after = self.teams[&c.group].open();
+        for node in before.into_iter().filter(|node| !after.contains(node)) {
+            let n = self.nodes.get_mut(&node).unwrap();
             n.open -= 1;
+            let note = match (c.kind, node == c.node) {
+                (1, true) => "freed by an error revealed",
+                (1, false) => "freed by another's error",
+                (_, true) => "freed by its own answer",
+                (_, false) => "freed by another's answer",
+            };
             if std::mem::take(&mut n.halted) {
-                self.note("freed by an error revealed");
-                self.release(t, by, c.node, May::Wait);
+                self.note(note);
+                self.release(t, by, node, May::Wait);
             }
         }
         if self.teams[&c.group].all_revealed() {
@@ -2887,7 +2908,9 @@ impl Model {
         let others = formed.nodes.iter().skip(1);
         let members = others.map(|&node| Member { node, stage: CALLED, moment: 0, elapsed: 0, answer: B256::ZERO });
         let members = std::iter::once(first).chain(members).collect();
-        self.teams.insert(formed.group, Team { task: Task { at: self.now, boosts: false, ..task }, scored, members });
+        let slash_images = self.set["slashImages"] == 1;
+        let task = Task { at: self.now, boosts: false, ..task };
+        self.teams.insert(formed.group, Team { task, scored, slash_images, members });
         for &peer in &formed.nodes[1..] {
             if self.nodes[&peer].status == 1 {
                 if self.stop_waiting(peer) {
@@ -3089,7 +3112,7 @@ impl Model {
             refund = fee - start_fee;
         }
         self.note(if team.scored { "scored" } else { "not scored" });
-        let slashes = team.scored && (task.images == 0 || self.set["slashImages"] == 1);
+        let open = team.open();
         for (i, member) in team.members.iter().enumerate() {
             let verdict = match member.stage {
                 ANSWERED if right.contains(&i) => 1,
@@ -3115,7 +3138,7 @@ impl Model {
                 None if member.stage == FAILED => Counts::Nothing,
                 None => Counts::Score(0),
             };
-            let slash = if slashes && matches!(verdict, 2 | 3) { task.slash_times * task.share() } else { 0 };
+            let slash = if team.liable() && matches!(verdict, 2 | 3) { task.slash_times * task.share() } else { 0 };
             if slash > 0 {
                 self.note(if verdict == 2 { "slashed for a wrong answer" } else { "slashed for withholding" });
             }
@@ -3123,7 +3146,7 @@ impl Model {
             if raises && !team.scored {
                 self.note("raised in a group that is not scored");
             }
-            if self.conclude(t, place, task, member, (counts, raises), (slash, team.liable())) {
+            if self.conclude(t, place, task, member, (counts, raises), (slash, open.contains(&member.node))) {
                 self.release(t, by, member.node, May::Wait);
             }
         }
@@ -3162,7 +3185,7 @@ impl Model {
         task: &Task,
         member: &Member,
         (counts, raises): (Counts, bool),
-        (slash, liable): (u128, bool),
+        (slash, open): (u128, bool),
     ) -> bool {
         let node = member.node;
         let mut free = false;
@@ -3190,7 +3213,7 @@ impl Model {
             }
             Counts::Nothing => false,
         };
-        if liable && matches!(member.stage, COMMITTED | ANSWERED) {
+        if open {
             let n = self.nodes.get_mut(&node).unwrap();
             n.open -= 1;
             free |= std::mem::take(&mut n.halted);
@@ -3892,11 +3915,11 @@ mod told {
                 }
                 E::AnswerRevealed(r) => {
                     if r.group > 0 {
+                        let before = self.at_risk(r.group);
                         let m = self.member(r.group, r.node);
                         (m.stage, m.answer) = (if r.kind == 0 { ANSWERED } else { FAILED }, r.value);
-                        if r.kind == 1 {
-                            self.count_closed(r.node, r.group);
-                        }
+                        let after = self.at_risk(r.group);
+                        before.into_iter().filter(|node| !after.contains(node)).for_each(|node| self.count_closed(node));
                     }
                 }
                 E::TaskSampled(s) => {
@@ -3928,10 +3951,10 @@ mod told {
                             (COMMITTED, moment, moment - task.began, answer);
                     }
                     (task.status, task.node, task.boosts) = (6, 0, false);
-                    assert!(
-                        self.teams.insert(g.group, Team { id: g.id, formed: now, scored: g.scored, members }).is_none(),
-                        "the place was free"
-                    );
+                    let spec = &task.created.spec;
+                    let slashes = spec.redundancy != 3 && (spec.kind > 0 || self.parameter("slashImages") == 1);
+                    let team = Team { id: g.id, formed: now, scored: g.scored, liable: g.scored && slashes, members };
+                    assert!(self.teams.insert(g.group, team).is_none(), "the place was free");
                     self.places = self.places.max(g.group);
                     if sampled {
                         self.count_open(g.nodes[0], g.group);
@@ -3976,9 +3999,9 @@ mod told {
                 E::MemberJudged(j) => {
                     let id = self.teams[&j.group].id;
                     let (scored, estimate) = (self.teams[&j.group].scored, self.tasks[&id].created.estimate);
+                    let open = self.at_risk(j.group).contains(&j.node);
                     let member = self.member(j.group, j.node);
                     member.right = j.verdict == 1;
-                    let open = member.open();
                     assert_eq!(member.stage > FAILED || member.stage == RUNNING, j.verdict == 5);
                     let operator = self.nodes[&j.node].operator;
                     self.account(operator).credit += j.paid;
@@ -3989,7 +4012,7 @@ mod told {
                         self.penalise(j.node, now);
                     }
                     if open {
-                        self.count_closed(j.node, j.group);
+                        self.count_closed(j.node);
                     }
                 }
                 E::GroupSettled(g) => {

@@ -141,9 +141,9 @@ fn the_search_finds_what_the_rules_of_old_cost() {
         let found = found.unwrap_or_else(|| panic!("nothing is found: {what}"));
         println!("{rule:?}: {found} then, {left:?} today: {}", then.best[&(harm, per)].plan.words());
         match harm {
-            // The rest has a price now: that of the same plan is compared.
+            // A plan that cost nothing then has a price now.
             Harm::Time => {
-                let plan = &today.best[&(harm, per)].plan;
+                let plan = &then.best[&(harm, per)].plan;
                 let parts = |old| {
                     let mut sum = Tally::default();
                     (0..BUDGET.seasons.1).for_each(|n| sum.add(&season_of(plan, n, BUDGET.lives, old)));

@@ -8,7 +8,7 @@ import { PARAMETERS, parameterNumber } from "./interface";
 
 type Tables = typeof schema;
 type Name = { [name in keyof Tables]: Tables[name] extends { $inferSelect: object } ? name : never }[keyof Tables];
-type Row<name extends Name> = Tables[name]["$inferSelect"];
+export type Row<name extends Name> = Tables[name]["$inferSelect"];
 type Sums = Omit<Row<"hour">, "start">;
 type Key = Record<string, unknown>;
 

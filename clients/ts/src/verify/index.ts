@@ -8,7 +8,7 @@
  * | commitment | the revealed answer, hashed anew |
  * | lot | the hash of the commitment's block, and `sampleBps` when the task was created |
  * | judgement, scores | the revealed answers, the times of starts and commitments, and `hammingMost` when it was judged |
- * | slashes | the judgement, the rest of the fee, `slashTimes` when the task was created, and `slashImages` when it was judged |
+ * | slashes | the judgement, the rest of the fee, `slashTimes` when the task was created, and `slashImages` when its group was formed |
  * | payout | the judgement, the rest of the fee, and the rest of the reserve |
  * | draw, end | with `replay`: the transaction repeated on the words of the contract's storage in the block before |
  *

@@ -62,7 +62,7 @@ export function judged(facts: Facts, core: Core, { created, settled, images, fee
   function slash(node: number, verdict: number): void {
     const slashed = named(facts.settlement, "NodeSlashed").find(({ args }) => args.node === node && args.id === created.args.id);
     const taken = slashed && slashed.args.stake + slashed.args.unbonding + slashed.args.credit;
-    const counts = scored && (images === 0 || parameterAt(facts, slashImages, settled) > 0n) && [WRONG, WITHHELD].includes(verdict);
+    const counts = scored && (images === 0 || parameterAt(facts, slashImages, formed!) > 0n) && [WRONG, WITHHELD].includes(verdict);
     const due = counts ? parameterAt(facts, slashTimes, created) * (isReplicated ? fee / 3n : fee) : 0n;
     if (taken === undefined) return note("slashes", due === 0n, due ? `nothing was taken, where ${due} follows` : "none", node);
     // The available stake and the stake unit are not known here.

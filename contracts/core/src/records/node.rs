@@ -66,7 +66,7 @@ impl Node {
         Status::new(self.status).running() && self.parked == 0 && !self.held()
     }
 
-    /// Open commitments: those in groups that can slash their members and are not settled yet.
+    /// Open commitments: those for which it can still be slashed.
     pub fn open(&self) -> u8 {
         self.duties & (Node::INACTIVE - 1)
     }

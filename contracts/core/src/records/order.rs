@@ -105,7 +105,7 @@ pub enum Phase {
     },
 }
 
-/// The meaning of the flags, which no other code knows. Two share the value 16: one is used while Pending, the other while running.
+/// The meaning of the flags, which no other code knows. Two share the value 8, and two share 16: each is used where the other is not.
 impl Order {
     /// Running: a success raises H, because the draw or the queue's scope had enough nodes.
     const BOOSTS: u8 = 1;
@@ -115,14 +115,15 @@ impl Order {
     const SAMPLED: u8 = 4;
     /// Running: the node has committed to its answer.
     const COMMITTED: u8 = 8;
+    /// Of a group, and beside a member's node: its members can be slashed.
+    const LIABLE: u8 = 8;
     /// Running: the task was sampled, and its validators are being drawn.
     const CALLING: u8 = 16;
     /// Pending, policy 3: the nodes are chosen, and the next draw forms their group.
     const CHOSEN: u8 = 16;
     /// The order belongs to a validation group, whose record names the nodes.
     const MEMBER: u8 = 32;
-    /// Of a group, or of a Pending task whose nodes are chosen: its scope had enough nodes for scores and slashes. Beside a member's
-    /// node: the member can be scored and slashed.
+    /// Of a group, or of a Pending task whose nodes are chosen: its scope had enough nodes for scores and slashes.
     const SCORED: u8 = 64;
     /// Policies 2 and 3: the task takes several nodes at once.
     const SEVERAL: u8 = 128;
@@ -306,20 +307,22 @@ impl Order {
 
     // ---------------------------------------------------------------- a validation group's
 
-    /// The order of a validation group that is formed now, scored or not.
-    pub fn as_groups(self, now: u64, scored: bool) -> Order {
+    /// The order of a validation group that is formed now, scored or not; `slash_images` is the parameter. Members chosen by their ratings
+    /// are only rated.
+    pub fn as_groups(self, now: u64, scored: bool, slash_images: bool) -> Order {
         let kept = Order { flags: self.flags & (Order::RECEIPT | Order::SAMPLED | Order::SEVERAL), moment: now, ..self };
-        kept.with_scores(scored)
+        let liable = scored && !self.rated() && (self.images() == 0 || slash_images);
+        kept.with_scores(scored).flagged(Order::LIABLE, liable)
     }
 
-    /// Whether a group's members can be scored and slashed. Members chosen by their ratings are only rated.
+    /// Whether a group's members can be slashed, so that their commitments are counted.
     pub fn liable(&self) -> bool {
-        self.scored() && !self.rated()
+        self.is(Order::LIABLE)
     }
 
     /// A group's order as it is kept beside a member's node: its `deadline`, `limit` seconds after its start.
     pub fn as_members(self, place: u32, limit: u32, deadline: u64) -> Order {
-        let flags = if self.liable() { Order::MEMBER | Order::SCORED } else { Order::MEMBER };
+        let flags = Order::MEMBER | self.flags & Order::LIABLE;
         Order { limit, moment: deadline, group: GpuGroup(place), flags, ..self }
     }
 }

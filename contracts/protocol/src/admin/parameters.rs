@@ -236,7 +236,7 @@ parameters! {
     "sampleWindow" in "seconds": Limits.sample_window = Fixed(600), 60 to Fixed(65_535), Proposed;
     /// Time for the reveals of a validation group
     "revealWindow" in "seconds": Limits.reveal_window = Fixed(7_200), 3_600 to Fixed(65_535), Proposed;
-    /// Open commitments that a node can have and still get work
+    /// Open commitments with which a node gets no more work
     "openMost" in "commitments": Limits.open_most = Fixed(2), 1 to Fixed(8), Proposed;
     /// Slash for a wrong or withheld answer
     "slashTimes" in "fees": Limits.slash_times = Fixed(20), 0 to Fixed(255), Proposed;

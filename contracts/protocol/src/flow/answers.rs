@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::policy::commitments::{handle_running, running_order, tell_commitment, Opening, ANSWER, ERROR};
 use crate::policy::group::{comparable, drop_out};
 use crate::policy::judgement::judge;
+use crate::policy::ruling::open;
 use crate::policy::sampled::{committed, lot_falls_on, paid_alone, reveal_alone};
 use crate::store::accounts;
 use crate::store::groups::{kept, Group};
@@ -61,11 +62,13 @@ fn commit_member<H: Host>(
     let none = || refusal!(GroupUnknown(order.id, place));
     let mut group = Group::at(net.host, place).ok_or_else(none)?;
     let i = group.find(handle.id).ok_or_else(none)?;
+    // The deadline as the group knows it, by 32 bits of time: nobody commits once others can reveal.
+    ensure!(net.now <= group.members[i].moment as u64, DeadlinePassed(order.id, order.moment));
     group.members[i] = Membership { node: handle.id, stage: Stage::Committed, moment: net.now as u32, elapsed };
     group.put(net.host, i);
     group.set_answer(net.host, i, kept(hash));
     tell_commitment(net, order.id, handle.id, place, hash, 0);
-    free_for_work(net, handle, order.scored(), limits);
+    free_for_work(net, handle, order.liable(), limits);
     Ok(())
 }
 
@@ -92,12 +95,16 @@ fn reveal_member<H: Host>(net: &mut Network<'_, H>, opening: &Opening, place: u3
     ensure!(group.opened(net.now, order.moment).is_some(), NotOpen(id, place));
     opening.check(&order, group.answer(net.host, i) == kept(opening.hash(net.host)))?;
     opening.tell(net.host, place);
+    let before = open(&group, &order, |i| group.answer(net.host, i));
     group.members[i].stage = if kind == ANSWER { Stage::Answered } else { Stage::Failed };
     group.set_answer(net.host, i, Word::from_be_bytes(value));
     group.put(net.host, i);
-    if kind == ERROR {
-        // Nothing can be slashed for an error, so it holds nobody until the others have revealed.
-        uncount(net, node, &order);
+    // A commitment that can no longer be slashed holds nobody until the others have revealed: they may put that off.
+    let after = open(&group, &order, |i| group.answer(net.host, i));
+    for (member, (before, after)) in group.members.iter().zip(before.into_iter().zip(after)) {
+        if before && !after {
+            uncount(net, member.node);
+        }
     }
     // Scores and slashes weigh in draws, so judging waits for those that are due.
     let again = order.rated() && net.ring.is_full();
@@ -114,10 +121,7 @@ fn group_of<H: Host>(net: &Network<'_, H>, id: TaskId, place: u32) -> Result<(Gr
 }
 
 /// Counts a commitment of a node no longer as open, and frees the node if that held it.
-fn uncount<H: Host>(net: &mut Network<'_, H>, node: NodeId, order: &Order) {
-    if !order.liable() {
-        return;
-    }
+fn uncount<H: Host>(net: &mut Network<'_, H>, node: NodeId) {
     let mut handle = NodeHandle::load(net.host, node);
     let held = handle.node.held();
     handle.node.duties = (handle.node.duties - 1) & !Node::HELD;

@@ -133,7 +133,7 @@ pub(crate) fn begin_membership<H: Host>(net: &mut Network<'_, H>, node: NodeId) 
 /// Counts an open commitment of a node whose task moved on without it, and lets it work on unless it has too many. A node already called to
 /// a group is never held, so it may exceed the limit by one.
 ///
-/// Tasks that nobody can be slashed for ([`muster_core::record::Order::liable`]) are not counted, since no stake answers for them.
+/// Groups in which nobody can be slashed ([`muster_core::record::Order::liable`]) are not counted, since no stake answers for them.
 /// Otherwise a member that does not reveal would keep all others from work until the window is over, at the price of the fee.
 pub(crate) fn free_for_work<H: Host>(net: &mut Network<'_, H>, mut handle: NodeHandle, liable: bool, limits: &Limits) {
     handle.node.duties += liable as u8;

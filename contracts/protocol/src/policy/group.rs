@@ -106,7 +106,7 @@ pub(crate) fn form_of<H: Host>(
     first: Option<Membership>,
     limits: &Limits,
 ) -> Group {
-    task.order = task.order.as_groups(net.now, scored);
+    task.order = task.order.as_groups(net.now, scored, limits.slash_images > 0);
     let mut group = Group::new(net.host, &task, nodes.len());
     emit::<GroupFormed>(net.host, (task.order.id, group.place, task.escrow.creator), (nodes, scored));
     for (member, &node) in group.members.iter_mut().zip(nodes) {

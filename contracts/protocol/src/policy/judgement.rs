@@ -49,10 +49,10 @@ pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Or
     let right = |part: &Part| part.verdict == Verdict::Right;
     let agreed = parts[..case.count].iter().filter(|part| right(part)).count();
     let raises = order.scored() || agreed >= net.rules.boost_pool as usize;
-    let slashes = order.liable() && (order.images() == 0 || case.limits.slash_images > 0);
+    let open = case.open();
     for (i, member) in group.members.iter().enumerate().take(case.count) {
         let Part { verdict, paid, mark } = parts[i];
-        let slash = if slashes && matches!(verdict, Verdict::Wrong | Verdict::Withheld) {
+        let slash = if order.liable() && matches!(verdict, Verdict::Wrong | Verdict::Withheld) {
             slash_times as u128 * order.part(fee)
         } else {
             0
@@ -61,7 +61,8 @@ pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Or
         if i >= MEMBERS {
             net.served = Served::Full;
         }
-        conclude(net, member, order, paid, (mark, raises && right(&parts[i])), slash);
+        let open = i < MEMBERS && open[i];
+        conclude(net, member, order, paid, (mark, raises && right(&parts[i])), (slash, open));
     }
     // After all slashes: none takes money that is only returned here.
     accounts::earn(net.host, start_fee);
@@ -78,7 +79,7 @@ fn conclude<H: Host>(
     order: &Order,
     paid: u128,
     (mark, raises): (Option<Mark>, bool),
-    slash: u128,
+    (slash, open): (u128, bool),
 ) {
     let mut handle = NodeHandle::load(net.host, member.node);
     let operator = handle.operator(net.host).account;
@@ -106,8 +107,7 @@ fn conclude<H: Host>(
         None => false,
     };
     let held = handle.node.held();
-    let counted = order.liable() && matches!(member.stage, Stage::Committed | Stage::Answered);
-    if counted {
+    if open {
         handle.node.duties -= 1;
         handle.node.duties &= !Node::HELD;
     }
@@ -117,7 +117,7 @@ fn conclude<H: Host>(
         let least = retained(net.terms().min_stake.min(net.rules.base));
         burn_stake(net, &mut handle, operator, order.id, slash, if joined { 0 } else { least });
         if joined && handle.node.stake < least {
-            return expel(net, handle, held && counted || late);
+            return expel(net, handle, held && open || late);
         }
     }
     if out && kick_out(net, &mut handle) {
@@ -128,7 +128,7 @@ fn conclude<H: Host>(
     if set_back {
         withdraw_from_work(net, &mut handle);
     }
-    if held && counted || late || set_back {
+    if held && open || late || set_back {
         release(net, Unplaced::of(handle), Next::WorkOrWait);
     } else {
         handle.put(net.host);

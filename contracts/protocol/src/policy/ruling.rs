@@ -8,7 +8,7 @@ use crate::store::accounts;
 use crate::store::groups::Group;
 use muster_core::qos::share_bps;
 use muster_core::record::{Escrow, Limits, Order, Stage, MEMBERS, MEMBERS_MOST};
-use muster_core::validation::{judge, same_images, shares, Judgement, Member, Outcome, Pot, Verdict};
+use muster_core::validation::{at_risk, judge, same_images, shares, Judgement, Member, Outcome, Pot, Verdict};
 use muster_core::word::Word;
 
 /// The outcome of a group, as `IMuster.GroupSettled` says it.
@@ -85,17 +85,35 @@ impl<'a> Case<'a> {
 
     /// Compares the answers of three.
     pub fn compare(&self) -> Judgement {
-        let members: [Member<Word>; MEMBERS] = core::array::from_fn(|i| {
-            let m = &self.group.members[i];
-            match m.stage {
-                Stage::None => Member::None,
-                Stage::Answered => Member::Answered { answer: self.answers[i], elapsed: m.elapsed, at: m.moment },
-                Stage::Failed => Member::Failed,
-                Stage::Committed => Member::Withheld,
-                Stage::Called | Stage::Running | Stage::TimedOut | Stage::Gone => Member::TimedOut,
-            }
-        });
-        judge(&members, |a, b| self.same(a, b))
+        judge(&standings(self.group, |i| self.answers[i]), |a, b| self.same(a, b))
+    }
+
+    /// Which members' commitments are counted as open.
+    pub fn open(&self) -> [bool; MEMBERS] {
+        open(self.group, self.order, |i| self.answers[i])
+    }
+}
+
+/// The first three members as their group is judged.
+fn standings(group: &Group, answer: impl Fn(usize) -> Word) -> [Member<Word>; MEMBERS] {
+    core::array::from_fn(|i| {
+        let m = &group.members[i];
+        match m.stage {
+            Stage::None => Member::None,
+            Stage::Answered => Member::Answered { answer: answer(i), elapsed: m.elapsed, at: m.moment },
+            Stage::Failed => Member::Failed,
+            Stage::Committed => Member::Withheld,
+            Stage::Called | Stage::Running | Stage::TimedOut | Stage::Gone => Member::TimedOut,
+        }
+    })
+}
+
+/// Which members' commitments are counted as open, once reveals have begun: those for which they can still be slashed.
+pub(crate) fn open(group: &Group, order: &Order, answer: impl Fn(usize) -> Word) -> [bool; MEMBERS] {
+    if order.liable() {
+        at_risk(&standings(group, answer))
+    } else {
+        [false; MEMBERS]
     }
 }
 

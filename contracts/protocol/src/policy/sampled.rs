@@ -140,7 +140,8 @@ pub(crate) fn form_around<H: Host>(net: &mut Network<'_, H>, at: Word, waiting: 
     let group = form_of(net, task, order.scored(), &nodes, Some(own), &limits);
     group.set_answer(net.host, 0, kept(commitment.hash()));
     let first = NodeHandle::load(net.host, first.id);
-    free_for_work(net, first, order.scored(), &limits);
+    let liable = group.order(net.host).liable();
+    free_for_work(net, first, liable, &limits);
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as the ring is given it")]

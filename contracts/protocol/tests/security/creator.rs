@@ -677,7 +677,7 @@ mod errors {
 mod replicated {
     use crate::help::replicated::*;
     use muster_core::id::TaskId;
-    use muster_model::meter::{metered, priced, MOST_GAS};
+    use muster_model::meter::{metered, metered_alone, priced, MOST_GAS};
     use muster_model::refused;
     use muster_model::validated::*;
     use muster_model::world::*;
@@ -733,25 +733,28 @@ mod replicated {
         (w, 241)
     }
 
-    /// The cost of having a group judged where the draw of three is due as well: its three members are held, and each begins a queued task
-    /// of eight models.
-    fn settled_beside_a_draw(seed: u64) -> u64 {
+    /// The cost of having a group judged, maybe where a draw of three is due, and what comes of the call. Its three members are held, since
+    /// images that are only alike keep their commitments open. One is slashed, and each begins a queued task of eight models.
+    fn settled(seed: u64, beside_a_draw: bool) -> Option<(u64, String)> {
         let (mut w, _) = varied(5000 + seed);
         w.set("openMost", 1);
+        w.set("slashImages", 1);
         for n in 253..=264 {
             w.join(n, "third", 800, &[], 1600).unwrap();
         }
         let gpu = w.node(253).gpu;
         let judged = created(&mut w, FEE, IMuster::TaskSpec { gpu, ..image(0) });
-        let Some((place, members)) = group_of(&mut w, judged) else { return 0 };
+        let (place, members) = group_of(&mut w, judged)?;
+        let image_of = |n: u32| if n == members[1] { picture(5) } else { picture(7) };
         for &n in &members {
-            let hash = commitment(judged, n, 0, picture(5), salt(judged, n));
+            let hash = commitment(judged, n, 0, image_of(n), salt(judged, n));
             w.send(who(n.into()), 0, commitCall { id: judged, commitment: hash }).unwrap();
             assert!(w.node(n).held);
         }
         for &n in &members[1..] {
-            let call = revealCall { id: judged, group: place, node: n, kind: 0, value: picture(5), salt: salt(judged, n) };
+            let call = revealCall { id: judged, group: place, node: n, kind: 0, value: image_of(n), salt: salt(judged, n) };
             w.send(who(DRIVER), 0, call).unwrap();
+            assert!(w.node(n).held);
         }
         for _ in 0..9 {
             created(&mut w, TOKEN, IMuster::TaskSpec { gpu, ..spec(0, &[]) });
@@ -763,12 +766,17 @@ mod replicated {
         assert_eq!(w.ask(overviewCall {}).queued, 3);
         w.pass(1, 90_000);
         w.dispatch(16).unwrap();
-        w.create(CREATOR, FEE, IMuster::TaskSpec { models: (2001..=2008).collect(), ..alike(0) }).unwrap();
+        if beside_a_draw {
+            w.create(CREATOR, FEE, IMuster::TaskSpec { models: (2001..=2008).collect(), ..alike(0) }).unwrap();
+        }
         w.pass(1, 0);
-        let (gas, out) = metered(&mut w, who(999), 0, |net| net.settle(TaskId(judged), place));
-        assert_eq!(out, "accepted");
+        let found = metered_alone(&mut w, who(999), 0, |net| net.settle(TaskId(judged), place));
+        if found.1 == "accepted" {
+            assert!(members.iter().all(|&n| task_of(&mut w, n) > judged && !w.node(n).held), "each begins a task");
+            assert!(w.ask(overviewCall {}).burnt > 0);
+        }
         w.events();
-        gas
+        Some(found)
     }
 
     /// An operator's call that only ended its own task made the due draw of three and started them. Then it started three queued tasks on
@@ -840,13 +848,22 @@ mod replicated {
         assert!(dear.iter().all(|&gas| gas < MOST_GAS), "{dear:?}");
     }
 
-    /// A caller that has a group judged makes the due draw of three before, and starts a queued task on each of the three members that the
-    /// group held: 1.29 million gas.
+    /// A caller that had a group judged made the due draw of three before, and started a queued task on each of the three members that the
+    /// group held: 1.29 million gas. Now it makes no draw of several nodes.
     #[test]
-    fn an_innocent_settle_pays_for_one_draw_of_three_and_no_more() {
-        let gas = (0..30).map(settled_beside_a_draw).max().unwrap();
-        println!("{gas} gas");
-        assert!(gas < MOST_GAS, "{gas}");
+    fn an_innocent_settle_pays_for_no_draw_of_three() {
+        let all = |beside_a_draw| (0..30).filter_map(|seed| settled(seed, beside_a_draw)).collect::<Vec<_>>();
+        let (alone, beside) = (all(false), all(true));
+        assert!(
+            alone.len() > 10 && alone.iter().all(|(_, out)| out == "accepted") && beside.iter().all(|(_, out)| out == "DrawsDue")
+        );
+        let worst = alone.into_iter().chain(beside).map(|(gas, _)| gas).max().unwrap();
+        priced(
+            "an innocent settle made expensive",
+            "three held members, of which one is slashed; each begins a queued task of eight models",
+            &format!("{worst} gas for storage, logs and start"),
+        );
+        assert!(worst < MOST_GAS, "{worst}");
     }
 
     /// Each call that has a draw of three to make is spent on it: nodes that it frees or re-admits are held back. Holding up a freed node

@@ -573,39 +573,73 @@ mod sampled {
 
 mod replicated {
     use crate::help::replicated::*;
+    use muster_model::meter::priced;
     use muster_model::refused;
     use muster_model::validated::*;
     use muster_model::world::*;
     use muster_protocol::IMuster::{self, *};
 
-    /// Commitments of those who have revealed stay open until their group is judged. A member that reveals in the last second keeps two others'
-    /// open for two hours, and is right and paid all the same.
-    #[test]
-    fn who_reveals_at_the_last_moment_keeps_two_others_for_nothing() {
-        let mut w = network(12);
-        let (late, mut groups) = (1, Vec::new());
+    /// Two groups of which `late` alone has not revealed after two hours: their tasks, places and other members, of which the second has
+    /// answered `third`. Gives also when the reveals of the last one close.
+    fn late(w: &mut World, late: u32, third: u8, fee: u128) -> (Vec<(u64, u32, [u32; 2])>, u64) {
+        let mut groups = Vec::new();
         while groups.len() < 2 {
-            let fee = 3 * w.ask(estimateCall { kind: 1, units: 1 }).leastFee;
-            let id = created(&mut w, fee, alike(0));
-            let (place, members) = group_of(&mut w, id).expect("formed");
-            members.iter().for_each(|&n| commit(&mut w, id, n, ANSWER, value(1)).unwrap());
-            members.iter().filter(|&&n| n != late).for_each(|&n| reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap());
+            let id = created(w, fee, alike(0));
+            let (place, members) = group_of(w, id).expect("formed");
+            let others: Vec<u32> = members.iter().copied().filter(|&n| n != late).collect();
+            let answer = |n: u32| value(if members.contains(&late) && n == others[1] { third } else { 1 });
+            members.iter().for_each(|&n| commit(w, id, n, ANSWER, answer(n)).unwrap());
+            others.iter().for_each(|&n| reveal(w, id, place, n, ANSWER, answer(n)).unwrap());
             if members.contains(&late) {
-                groups.push((id, place));
+                groups.push((id, place, [others[0], others[1]]));
             }
         }
         let closes = w.mem.now + 7_200;
-        let kept = |w: &mut World| (2..=12).map(|n| u32::from(w.node(n).openCommitments)).sum::<u32>();
         w.pass(1, 7_200);
-        assert_eq!((kept(&mut w), w.node(late).held), (4, true));
-        for (id, place) in groups {
+        (groups, closes)
+    }
+
+    /// Two equal answers cannot be outvoted, so their commitments are closed when they are revealed. A member that reveals in the last second
+    /// is right and paid all the same, but keeps only its own two open.
+    #[test]
+    fn who_reveals_at_the_last_moment_keeps_only_itself_from_work() {
+        let mut w = network(12);
+        let dust = 3 * w.ask(estimateCall { kind: 1, units: 1 }).leastFee;
+        let (groups, closes) = late(&mut w, 1, 1, dust);
+        let kept = |w: &mut World| (2..=12).map(|n| u32::from(w.node(n).openCommitments)).sum::<u32>();
+        assert_eq!((kept(&mut w), w.node(1).openCommitments, w.node(1).held), (0, 2, true));
+        for (id, place, _) in groups {
             refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, closes));
             w.events();
-            reveal(&mut w, id, place, late, ANSWER, value(1)).unwrap();
+            reveal(&mut w, id, place, 1, ANSWER, value(1)).unwrap();
             let (members, told) = judgement(&mut w);
             assert!(members.iter().all(|&(_, verdict, paid)| verdict == 1 && paid > 0) && told.refund == 0, "{members:?}");
         }
-        assert_eq!((kept(&mut w), w.ask(overviewCall {}).burnt), (0, 0));
+        assert_eq!((kept(&mut w), w.node(1).openCommitments, w.ask(overviewCall {}).burnt), (0, 0, 0));
+        check_money(&mut w);
+    }
+
+    /// Two nodes of an adversary's, of which one answers wrongly and the other does not reveal in time, keep the third's commitment open for the
+    /// window. The price: the other must reveal the third's answer at last, or is slashed; so the first is slashed, or both are.
+    #[test]
+    fn two_of_three_keep_the_third_for_a_slash_in_each_group() {
+        let mut w = network(12);
+        let (groups, _) = late(&mut w, 1, 2, FEE);
+        for (id, place, [third, own]) in groups {
+            assert!(w.node(third).openCommitments > 0 && w.node(own).openCommitments > 0);
+            w.events();
+            reveal(&mut w, id, place, 1, ANSWER, value(1)).unwrap();
+            let (members, _) = judgement(&mut w);
+            let verdict = |n: u32| members.iter().find(|member| member.0 == n).map(|member| member.1);
+            assert_eq!([1, third, own].map(verdict), [Some(1), Some(1), Some(2)]);
+        }
+        assert!((2..=12).all(|n| w.node(n).openCommitments == 0));
+        assert_eq!(w.ask(overviewCall {}).burnt, 2 * 20 * (FEE / 3));
+        priced(
+            "keeping a third member's commitment open for two hours",
+            "two of three members are the adversary's: one answers otherwise, one reveals at the last moment",
+            "6.7 fees burnt for each group",
+        );
         check_money(&mut w);
     }
 

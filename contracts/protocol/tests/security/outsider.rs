@@ -293,8 +293,15 @@ mod replicated {
                         let view = w.ask(runningTaskCall { number: m.node });
                         assert_eq!((view.id, view.group), (g.id, g.group), "{g:?}\n{}", tail());
                     }
-                    3..=5 if g.scored && g.redundancy < 3 => *open.entry(m.node).or_default() += 1,
                     _ => {}
+                }
+            }
+            // Those who have not revealed, and an answer as long as two others can outvote it.
+            let within: Vec<_> = g.members.iter().filter(|m| matches!(m.stage, 3 | 4)).collect();
+            for m in within.iter().filter(|_| g.scored && g.redundancy < 3 && g.images == 0) {
+                let backed = within.iter().any(|other| other.node != m.node && other.stage == 4 && other.answer == m.answer);
+                if m.stage == 3 || within.len() == 3 && !backed {
+                    *open.entry(m.node).or_default() += 1;
                 }
             }
         }

@@ -342,7 +342,11 @@ impl Engine {
             return self.due(self.tick + AGAIN, Due::Reveal(id, place));
         }
         let Some(check) = self.checks.get(&id) else { return };
-        if check.parts.iter().all(|part| part.stage != Stage::Committed) {
+        let all = check.parts.iter().all(|part| part.stage != Stage::Committed);
+        // It may have closed commitments, also others'.
+        let members: Vec<u32> = check.parts.iter().map(|part| part.node).collect();
+        members.into_iter().for_each(|member| self.check_held(member));
+        if all {
             self.due(self.tick + 1, Due::Settle(id));
         }
     }

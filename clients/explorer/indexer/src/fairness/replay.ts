@@ -6,7 +6,7 @@
  * draws for models with so many holders that only some of them are looked at (docs/dispatching.md).
  */
 import { musterParameters } from "../../../../../abi/parameters";
-import { POOL, type Rules, WAD, fits, isKickedOut, weigh } from "./rules";
+import { ANSWERED, HAS_COMMITTED, POOL, type Rules, WAD, atRisk, fits, isKickedOut, weigh } from "./rules";
 
 type Name = (typeof musterParameters)[number]["name"];
 export const parameterNumbers = Object.fromEntries(musterParameters.map(({ name, number }) => [name, number])) as Record<Name, number>;
@@ -57,6 +57,7 @@ export interface Drawn {
   gpu: number;
   models: bigint[];
   redundancy: number;
+  kind: number;
   estimate: number;
   node: number;
   boosts: boolean;
@@ -69,7 +70,8 @@ interface Team {
   task: bigint;
   scored: boolean;
   liable: boolean;
-  committed: Set<number>;
+  /** Its members that have committed, by node. */
+  members: Map<number, { stage: number; answer: string | null }>;
   /** Members that were right, so far. */
   right: number[];
 }
@@ -101,6 +103,8 @@ const SEARCHED = 16;
 /** The whole network is sampled where a model's holders are at least this part of it. */
 const POPULAR = 4;
 const RATED = 3;
+/** The kind of tasks whose answers are images. */
+const IMAGES = 0;
 /** Candidates of all draws that are kept, the newest ones': 12 bytes each. */
 const KEPT = 2_000_000;
 const [AVAILABLE, BUSY, PAUSING, QUITTING, PAUSED, KICKED_OUT] = [1, 2, 3, 4, 5, 6];
@@ -236,12 +240,24 @@ export class Replay {
     if (node.status === BUSY && !node.called) node.status = AVAILABLE;
   }
 
-  /** A node has committed in a group; a commitment that can be slashed is open until the group is settled. */
+  /** A node has committed in a group; a commitment is open as long as it can be slashed. */
   #countOpen(node: Standing | undefined, liable: boolean): void {
     if (!node) return;
     if (liable) node.open++;
     if (node.open < this.#parameter(parameterNumbers.openMost) || node.called) this.#free(node);
     else node.halted = true;
+  }
+
+  /** A node's commitment can be slashed no longer. */
+  #close(node: Standing | undefined): void {
+    if (!node) return;
+    node.open--;
+    if (node.halted) this.#free(node);
+  }
+
+  /** The nodes whose commitments in a group are open. */
+  #atRisk({ liable, members }: Team): number[] {
+    return liable ? atRisk([...members].map(([node, member]) => ({ node, ...member }))).map(({ node }) => node) : [];
   }
 
   #hold(number: number, model: bigint): void {
@@ -338,7 +354,7 @@ export class Replay {
       case "TaskCreated": {
         const spec = args.spec as Record<string, unknown>;
         const models = (spec.models as unknown[]).map(big);
-        this.#tasks.set(id, { vram: number(spec.vram), gpu: number(spec.gpu), models, redundancy: number(spec.redundancy), estimate: number(args.estimate), node: 0, boosts: false, pending: true });
+        this.#tasks.set(id, { vram: number(spec.vram), gpu: number(spec.gpu), models, redundancy: number(spec.redundancy), kind: number(spec.kind), estimate: number(args.estimate), node: 0, boosts: false, pending: true });
         break;
       }
       case "TaskRedrawn":
@@ -367,18 +383,29 @@ export class Replay {
         break;
       case "AnswerCommitted":
         if (!number(args.group)) break;
-        this.#teams.get(number(args.group))?.committed.add(number(args.node));
+        this.#teams.get(number(args.group))?.members.set(number(args.node), { stage: HAS_COMMITTED!, answer: null });
         this.#countOpen(node, this.#teams.get(number(args.group))?.liable ?? false);
         break;
+      case "AnswerRevealed": {
+        const team = this.#teams.get(number(args.group));
+        if (!team) break;
+        const before = this.#atRisk(team);
+        if (number(args.kind) === 0) team.members.set(number(args.node), { stage: ANSWERED!, answer: args.value as string });
+        else team.members.delete(number(args.node));
+        const after = this.#atRisk(team);
+        for (const other of before) if (!after.includes(other)) this.#close(this.#node(other));
+        break;
+      }
       case "GroupFormed": {
         const nodes = (args.nodes as unknown[]).map(number);
         if (task?.redundancy === RATED) this.leftOut.rated += nodes.length;
         else this.leftOut.several += task?.node ? nodes.length - 1 : nodes.length;
         const first = task?.node ?? 0;
         const scored = Boolean(args.scored);
-        const liable = scored && task?.redundancy !== RATED;
-        this.#teams.set(number(args.group), { task: id, scored, liable, committed: new Set(first ? [first] : []), right: [] });
-        if (first) this.#countOpen(this.#node(first), liable);
+        const slashes = task?.redundancy !== RATED && (task?.kind !== IMAGES || this.#parameter(parameterNumbers.slashImages) > 0);
+        const members = new Map(first ? [[first, { stage: HAS_COMMITTED!, answer: null }]] : []);
+        this.#teams.set(number(args.group), { task: id, scored, liable: scored && slashes, members, right: [] });
+        if (first) this.#countOpen(this.#node(first), scored && slashes);
         if (task) Object.assign(task, { node: 0, boosts: false, pending: false });
         break;
       }
@@ -401,10 +428,7 @@ export class Replay {
         if (number(args.verdict) === 3) this.#penalise(node, now);
         if (number(args.verdict) === 1) team?.right.push(number(args.node));
         if (number(args.verdict) === 1 && team?.scored) this.#boost(node, now, task?.estimate ?? 0);
-        if (node && team?.liable && team.committed.has(number(args.node))) {
-          node.open--;
-          if (node.halted) this.#free(node);
-        }
+        if (team && this.#atRisk(team).includes(number(args.node))) this.#close(node);
         break;
       }
       case "GroupSettled": {
@@ -426,4 +450,4 @@ export class Replay {
 }
 
 /** Events that change nothing here. */
-export const IDLE = ["DownloadRequested", "Withdrawn", "StakeReleased", "ModelNamed", "GpuGroupCreated", "DiamondCut", "AnswerRevealed", "TreasurySwept", "GroupChosen", "NodeRated", "ProfileSet", "WorkerNamed", "WorkAccepted", "StoresSet", "TaskRefused"];
+export const IDLE = ["DownloadRequested", "Withdrawn", "StakeReleased", "ModelNamed", "GpuGroupCreated", "DiamondCut", "TreasurySwept", "GroupChosen", "NodeRated", "ProfileSet", "WorkerNamed", "WorkAccepted", "StoresSet", "TaskRefused"];

@@ -32,6 +32,19 @@ export function weigh(rules: Pick<Rules, "weight">, { stake, longTerm, h, models
 /** Whether a GPU group satisfies a demand for this VRAM, or for this group. Groups are numbered `model << 16 | vram`. */
 export const fits = (group: number, vram: number, gpu: number): boolean => (gpu ? group === gpu : (group & 0xffff) >= vram);
 
+/** Members' stages, as in `MemberView.stage`: committed to an answer, and revealed it. */
+export const [HAS_COMMITTED, ANSWERED] = [3, 4];
+
+/**
+ * The members of a group who can still be slashed, where its members can: those who have not revealed, and those whose answer nobody else gave while two
+ * others may agree. Their commitments are open.
+ */
+export function atRisk<M extends { stage: number; answer: string | null }>(members: readonly M[]): M[] {
+  const within = members.filter(({ stage }) => stage === HAS_COMMITTED || stage === ANSWERED);
+  const given = (answer: string | null) => within.filter((other) => other.stage === ANSWERED && other.answer === answer).length;
+  return within.filter(({ stage, answer }) => stage === HAS_COMMITTED || (within.length === 3 && given(answer) < 2));
+}
+
 /** Scores in a full pool. */
 export const POOL = 50;
 

@@ -1,16 +1,14 @@
 /** Validation: commitments, lots, groups, their judgement, and its consequences. */
 import type { Hex } from "viem";
-import { POOL, isKickedOut } from "../fairness/rules";
+import { ANSWERED, HAS_COMMITTED, POOL, atRisk, isKickedOut } from "../fairness/rules";
 import { longTerm, rated } from "../formulas";
-import { NOBODY, type Scene } from "../scene";
+import { NOBODY, type Row, type Scene } from "../scene";
 import { COMMITTED, IN_GROUP, SAMPLED, become, begin, end, free, income, lower, raise, refund, spend } from "./tasks";
 import type { Handlers } from "./types";
 
 /** MemberView.stage. */
 const CALLED = 1;
 const RUNNING = 2;
-const HAS_COMMITTED = 3;
-const ANSWERED = 4;
 const COULD_NOT = 5;
 const TIMED_OUT = 6;
 const GONE = 7;
@@ -24,10 +22,15 @@ function distances(answer: Hex, right: Hex, images: number): number[] {
   return Array.from({ length: images }, (_, i) => bits(BigInt.asUintN(64, differing >> BigInt(64 * (3 - i)))));
 }
 
-/** Whether a group's members can be scored and slashed; those chosen by their ratings are only rated. */
-const isLiable = ({ scored, redundancy }: { scored: boolean; redundancy: number }) => scored && redundancy !== 3;
+/** The nodes of a group whose commitments are open. */
+async function openIn(scene: Scene, { id: validation, liable, nodes }: Row<"validation">) {
+  if (!liable) return [];
+  const members = [];
+  for (const node of nodes) members.push(await scene.known("member", { validation, node }));
+  return atRisk(members).map(({ node }) => node);
+}
 
-/** A node has committed in a group, and has no task. A commitment that can be slashed is open until the group is settled. */
+/** A node has committed in a group, and has no task. A commitment is open as long as it can be slashed. */
 async function countOpen(scene: Scene, number: number, liable: boolean) {
   const node = await scene.node(number);
   if (liable) node.openCommitments++;
@@ -70,16 +73,17 @@ export const groups: Pick<
     const { member, group: seated } = await scene.seat(id, node);
     [member.stage, member.moment, member.committedAt, member.commitment] = [HAS_COMMITTED, scene.at, scene.at, commitment];
     member.elapsed = Number(scene.at - member.startedAt!);
-    await countOpen(scene, node, isLiable(seated));
+    await countOpen(scene, node, seated.liable);
   },
 
   async AnswerRevealed(scene, { id, node, group, kind, value, salt }) {
     if (group === 0) return;
     const { member, group: seated } = await scene.seat(id, node);
+    const before = await openIn(scene, seated);
     member.stage = kind === 0 ? ANSWERED : COULD_NOT;
     [member.kind, member.answer, member.salt, member.revealedAt] = [kind, value, salt, scene.at];
-    // Nothing can be slashed for an error.
-    if (kind !== 0 && isLiable(seated)) uncount(await scene.node(node));
+    const after = await openIn(scene, seated);
+    for (const other of before) if (!after.includes(other)) uncount(await scene.node(other));
   },
 
   async TaskSampled(scene, { id, drawBlock, beneficiary, paid }) {
@@ -101,8 +105,9 @@ export const groups: Pick<
   async GroupFormed(scene, { id, group: place, creator, nodes, scored }) {
     const [task, network] = [await scene.task(id), await scene.network()];
     const redundancy = task.redundancy;
+    const liable = scored && redundancy !== 3 && (task.kind !== 0 || (await scene.parameter("slashImages")) > 0);
     await scene.row("validation", { id: scene.id }, () => ({
-      ...{ id: scene.id, place: BigInt(place), open: true, task: id, creator, redundancy, size: nodes.length, nodes: [...nodes], scored },
+      ...{ id: scene.id, place: BigInt(place), open: true, task: id, creator, redundancy, size: nodes.length, nodes: [...nodes], scored, liable },
       ...{ algorithm: null, target: null, likelihood: null, formedAt: scene.at, outcome: null, settledAt: null, answer: null, refund: 0n, startFee: 0n, paid: 0n },
     }));
     for (const [position, node] of nodes.entries()) {
@@ -127,7 +132,7 @@ export const groups: Pick<
     network.groups++;
     if (BigInt(place) > network.groupPlaces) network.groupPlaces = BigInt(place);
     await scene.count({ formed: 1 });
-    if (redundancy === 1) await countOpen(scene, nodes[0]!, isLiable({ scored, redundancy }));
+    if (redundancy === 1) await countOpen(scene, nodes[0]!, liable);
   },
 
   async GroupChosen(scene, { id, group: place, algorithm, target, likelihood }) {
@@ -187,7 +192,7 @@ export const groups: Pick<
 
   async MemberJudged(scene, { id, node: number, verdict, paid }) {
     const [task, node, { group, member }] = [await scene.task(id), await scene.node(number), await scene.seat(id, number)];
-    const isOpen = member.stage === HAS_COMMITTED || member.stage === ANSWERED;
+    const isOpen = (await openIn(scene, group)).includes(number);
     [member.verdict, member.paid] = [verdict, paid];
     node.judgedIn = group.id;
     group.paid += paid;
@@ -208,7 +213,7 @@ export const groups: Pick<
       node.failed++;
       await scene.countOf(number, { failed: 1 });
     }
-    if (isOpen && isLiable(group)) uncount(node);
+    if (isOpen) uncount(node);
   },
 
   async ScoreRecorded(scene, { node: number, score }) {
