@@ -284,6 +284,11 @@ test("a question of SQL whose answer would fill the server's memory is given up,
   assert.equal((await question({ sql: "select 1", params: [] })).status, 200);
 });
 
+test("no page of other hosts' scripts is shown where wallets are connected", { skip: skipAll }, async () => {
+  const { status, body } = await ask("/graphql", { at: servers[0]!.url, headers: { accept: "text/html" } });
+  assert.deepEqual([status, body.toString()], [405, "GraphQL is asked by POST"]);
+});
+
 test("a question of SQL that would fill the database's memory fails, and no other", { skip: skipAll }, async () => {
   const connected = async () => (await question({ sql: "select count(*) from node", params: [] })).status;
   assert.equal(await connected(), 200);

@@ -170,7 +170,6 @@ function Footer() {
           ["Models", address("models")],
           ["Documentation", config.docs],
           ["Source", config.source],
-          ["Data by GraphQL", `${config.indexer}/graphql`],
         ]
           .filter(([, href]) => href)
           .map(([label, href], i) => (

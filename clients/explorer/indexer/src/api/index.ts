@@ -26,6 +26,8 @@ const page = process.env.PAGE || "../page/dist";
 const app = new Hono();
 
 app.use("*", limited);
+// Ponder would show browsers a page whose scripts are of another host, where wallets are connected to the explorer.
+app.get("/graphql", (c) => c.text("GraphQL is asked by POST", 405, { allow: "POST" }));
 app.use("/graphql", compress(), boundedData, graphql({ db, schema }));
 app.use("/sql/*", bounded, client({ db, schema }));
 const ask = async (query: string): Promise<string> => {
