@@ -297,8 +297,9 @@ fn seed(config: &Config, journal: &Journal) -> Result<Seed> {
 /// Removes expired results. One that a store is away for is removed later.
 async fn sweep(results: &Stores, journal: &Journal, now: u64) -> Result<()> {
     let given_up = journal.outdated(now.saturating_sub(LATE))?;
-    for object in journal.outdated(now)? {
-        let failed = results.remove(object).await;
+    let outdated = journal.outdated(now)?;
+    let failures = results.remove_all(&outdated).await;
+    for (object, failed) in outdated.into_iter().zip(failures) {
         if !given_up.contains(&object) && failed.iter().any(|attempt| matches!(attempt.trouble, Trouble::Unreachable(_))) {
             continue;
         }
@@ -349,5 +350,33 @@ mod tests {
         assert_eq!(journal.outdated(day).unwrap(), [Object::Plain(digest)]);
         sweep(&away, &journal, day + LATE).await.unwrap();
         assert!(journal.outdated(day).unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_store_that_does_not_answer_delays_no_removal_from_another() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::open(place.path(), 1, Address::ZERO, None).unwrap();
+        let folder = place.path().join("store").display().to_string();
+        let here = Stores::open(&[&folder], Bounds::default()).unwrap();
+        let mut results = Vec::new();
+        for i in 0..20 {
+            results.push(here.put(format!("result {i}").as_bytes()).await.unwrap().0);
+            journal.keep(Object::Plain(results[i]), 1.0, 0).unwrap();
+        }
+        // Takes connections, and answers nothing.
+        let mute = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", mute.local_addr().unwrap());
+        let both =
+            Stores::open(&[url.as_str(), &folder], Bounds { timeout: Duration::from_millis(100), ..Bounds::default() }).unwrap();
+        sweep(&both, &journal, 86_400).await.unwrap();
+        for result in results {
+            assert!(here.get(result).await.is_err());
+        }
+        assert_eq!(journal.outdated(86_400).unwrap().len(), 20, "the other may have them still");
+        let mut asked = 0;
+        while tokio::time::timeout(Duration::from_millis(100), mute.accept()).await.is_ok() {
+            asked += 1;
+        }
+        assert_eq!(asked, 3);
     }
 }

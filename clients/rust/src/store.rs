@@ -556,9 +556,27 @@ impl Stores {
 
     /// Removes an object from all of them. Returns the failures.
     pub async fn remove(&self, object: Object) -> Vec<Attempt> {
+        self.remove_all(&[object]).await.pop().unwrap_or_default()
+    }
+
+    /// Removes objects from all of them. A store that cannot be reached for three in a row is not asked for the rest, so that it delays no
+    /// other. Returns the failures of each object.
+    pub async fn remove_all(&self, objects: &[Object]) -> Vec<Vec<Attempt>> {
         let takers: Vec<_> = self.all.iter().filter(|store| store.takes()).collect();
-        let removed = futures_util::future::join_all(takers.iter().map(|store| store.remove(object))).await;
-        attempts(&takers, removed)
+        let removals = takers.iter().map(|store| async move {
+            let (mut removed, mut away) = (Vec::with_capacity(objects.len()), 0);
+            for object in objects {
+                let one = match removed.last() {
+                    Some(last) if away == 3 => Result::clone(last),
+                    _ => store.remove(*object).await,
+                };
+                away = if matches!(one, Err(Trouble::Unreachable(_))) { 3.min(away + 1) } else { 0 };
+                removed.push(one);
+            }
+            removed
+        });
+        let removed = futures_util::future::join_all(removals).await;
+        (0..objects.len()).map(|i| attempts(&takers, removed.iter().map(|of_store| of_store[i].clone()).collect())).collect()
     }
 }
 
